@@ -1,0 +1,1 @@
+"""The apps of NeoCloud OS, layered as docs/architecture.md shows."""

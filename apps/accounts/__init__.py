@@ -1,0 +1,1 @@
+"""People, roles, projects, keys."""

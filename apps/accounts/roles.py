@@ -1,0 +1,64 @@
+"""The one table of roles: who may do what, on which side."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Role(models.TextChoices):
+    """Roles of both sides; a role belongs to exactly one side."""
+
+    OWNER = "owner", _("Owner")
+    ADMIN = "admin", _("Administrator")
+    BILLING = "billing", _("Billing")
+    MEMBER = "member", _("Member")
+    VIEWER = "viewer", _("Viewer")
+    OPERATOR = "operator", _("Operator")
+    FINANCE = "finance", _("Finance")
+    AUDITOR = "auditor", _("Auditor")
+    PLATFORM_ADMIN = "platform_admin", _("Platform administrator")
+
+
+TENANT_ROLES = (Role.OWNER, Role.ADMIN, Role.BILLING, Role.MEMBER, Role.VIEWER)
+PLATFORM_ROLES = (Role.OPERATOR, Role.FINANCE, Role.AUDITOR, Role.PLATFORM_ADMIN)
+
+_SEE = {"catalog.view", "order.view", "service.view", "project.view"}
+_USE = _SEE | {"order.place", "order.cancel", "service.terminate", "ssh_key.manage"}
+_MONEY = {"invoice.view", "usage.view"}
+_RULE = {"member.manage", "project.manage", "quota.manage", "audit.view", "access_key.manage"}
+_STAFF = {"tenant.view", "order.view", "service.view", "run.view", "node.view", "capacity.view"}
+_OPERATE = _STAFF | {
+    "run.act",
+    "node.act",
+    "service.terminate",
+    "site.manage",
+    "catalog.view",
+    "tenant.manage",
+    "quota.manage",
+}
+_FINANCE = _STAFF | {
+    "catalog.view",
+    "price.manage",
+    "invoice.view",
+    "invoice.manage",
+    "usage.view",
+    "export",
+}
+
+PERMISSIONS: dict[str, frozenset[str]] = {
+    Role.OWNER: frozenset(_USE | _MONEY | _RULE),
+    Role.ADMIN: frozenset(_USE | _MONEY | _RULE),
+    Role.BILLING: frozenset(_SEE | _MONEY | {"access_key.manage"}),
+    Role.MEMBER: frozenset(_USE | {"access_key.manage"}),
+    Role.VIEWER: frozenset(_SEE),
+    Role.OPERATOR: frozenset(_OPERATE | {"access_key.manage"}),
+    Role.FINANCE: frozenset(_FINANCE | {"access_key.manage"}),
+    Role.AUDITOR: frozenset(_STAFF | {"catalog.view", "invoice.view", "usage.view", "audit.view"}),
+    Role.PLATFORM_ADMIN: frozenset(
+        _OPERATE | _FINANCE | {"audit.view", "catalog.manage", "staff.manage", "access_key.manage"}
+    ),
+}
+
+
+def allows(role: str, permission: str) -> bool:
+    """Does the role hold the permission?"""
+    return permission in PERMISSIONS.get(role, frozenset())

@@ -1,0 +1,1 @@
+"""What we sell: GPU models, offerings, images, price books."""

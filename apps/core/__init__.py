@@ -1,0 +1,1 @@
+"""Words every app shares: errors, money, periods, status machines, clock, outbox, secrets."""

@@ -1,0 +1,61 @@
+"""Events go up through the outbox: published in the transaction of the change, delivered after it.
+
+Delivery is at least once and in order per subject, so handlers must be safe to repeat.
+"""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.core.models import OutboxEvent, WorkPending
+from apps.core.realms import current_tenant_id
+
+Handler = Callable[[OutboxEvent], None]
+HANDLERS: dict[str, list[Handler]] = {}
+WORK: dict[str, str] = {"seal_audit": "apps.audit.tasks.seal_tenant"}  # kind → task run in the tenant
+
+
+def publish(name: str, *, subject: UUID, **payload: Any) -> OutboxEvent:
+    """Write an event beside its change. Must run inside a transaction; names are past: `order.placed`."""
+    if not transaction.get_connection().in_atomic_block:
+        raise RuntimeError(f"{name}: an event is published inside the transaction of its change")
+    return OutboxEvent.objects.create(
+        name=name, subject=subject, payload=payload, tenant=current_tenant_id()
+    )
+
+
+def on(name: str) -> Callable[[Handler], Handler]:
+    """Register a handler: `@on("order.placed")`. It runs in the tenant of the event."""
+
+    def register(handler: Handler) -> Handler:
+        HANDLERS.setdefault(name, []).append(handler)
+        return handler
+
+    return register
+
+
+def mark_work(kind: str, *, tenant: UUID) -> None:
+    """Say that a tenant has work of a kind; the dispatcher runs the kind's task in that tenant.
+
+    The task calls `take_work` first, so a mark made while it runs is not lost.
+    """
+    if kind not in WORK:
+        raise LookupError(f"no task is registered for work of kind {kind}")
+    WorkPending.objects.bulk_create(
+        [WorkPending(kind=kind, tenant=tenant)],
+        update_conflicts=True,
+        unique_fields=["kind", "tenant"],
+        update_fields=["due_at"],
+    )
+
+
+def hint_work(kind: str, *, tenant: UUID) -> None:
+    """As `mark_work`, without waiting for anybody: for work that the next mark may do as well."""
+    WorkPending.objects.bulk_create([WorkPending(kind=kind, tenant=tenant)], ignore_conflicts=True)
+
+
+def take_work(kind: str, *, tenant: UUID) -> None:
+    """Take a mark off before doing its work."""
+    WorkPending.objects.filter(kind=kind, tenant=tenant).delete()

@@ -1,0 +1,6 @@
+"""URLs."""
+
+from django.urls import URLPattern
+
+app_name = "finance"
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,1 @@
+"""What we own: sites, nodes, GPUs, addresses, allocations."""

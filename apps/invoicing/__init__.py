@@ -1,0 +1,1 @@
+"""Rating, invoices, credit notes, exports."""

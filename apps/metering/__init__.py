@@ -1,0 +1,1 @@
+"""Intervals and usage, derived from facts."""

@@ -1,0 +1,1 @@
+"""What was agreed, the service it became, the facts of its states, quotas."""

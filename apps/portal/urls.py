@@ -1,0 +1,6 @@
+"""URLs."""
+
+from django.urls import URLPattern
+
+app_name = "portal"
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,1 @@
+"""Making it exist: the engine, blueprints, adapters."""

@@ -1,0 +1,1 @@
+"""What the machines say; informs and never bills."""

@@ -1,0 +1,1 @@
+"""Tenants: their schemas, the only schema switch, the router, the outbox relay."""

@@ -1,0 +1,10 @@
+"""Cache keys carry the schema, so one tenant can never read what another stored."""
+
+from typing import Any
+
+from django.db import connection
+
+
+def make_key(key: Any, key_prefix: str, version: int) -> str:
+    """The key as stored: schema, prefix, version, key."""
+    return f"neo:{connection.schema_name}:{key_prefix}:{version}:{key}"

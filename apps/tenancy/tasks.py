@@ -1,0 +1,80 @@
+"""The task base that carries a tenant, and the two platform tasks that hand out work to tenants."""
+
+from typing import Any, ClassVar
+from uuid import UUID
+
+import structlog
+from celery import Task, shared_task
+from celery.exceptions import Reject
+
+from apps.core.realms import NOBODY, PLATFORM, speaker
+from apps.tenancy import relay
+from apps.tenancy.context import (
+    NOBODY_SIDE,
+    platform_context,
+    switch_to,
+    tenant_by_id,
+    tenant_context,
+)
+
+log = structlog.get_logger(__name__)
+HEADER = "neo_tenant"
+
+
+class TenantTask(Task):
+    """Runs in the tenant it was sent from; a task without one is refused unless it says `platform=True`.
+
+    The tenant travels in a header, so groups, chord callbacks and retries keep it.
+    """
+
+    abstract = True
+    platform: ClassVar[bool] = False
+
+    def apply_async(self, args: Any = None, kwargs: Any = None, **options: Any) -> Any:
+        """Send the task with the tenant of the connection, unless one is named by `tenant=`."""
+        headers = dict(options.pop("headers", None) or {})
+        named = options.pop("tenant", None)
+        if not self.platform:
+            headers.setdefault(HEADER, str(named) if named else self._sender())
+        return super().apply_async(args, kwargs, headers=headers, **options)
+
+    def _sender(self) -> str:
+        carried = getattr(self.request, HEADER, None) or (self.request.get("headers") or {}).get(
+            HEADER
+        )
+        who = speaker()
+        if who not in (PLATFORM, NOBODY):
+            return who
+        if carried:
+            return str(carried)
+        raise RuntimeError(f"{self.name} belongs to a tenant and was sent without one")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on the right side and leave the connection speaking for nobody."""
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(task=self.name)
+        try:
+            if self.platform:
+                with platform_context():
+                    return super().__call__(*args, **kwargs)
+            carried = getattr(self.request, HEADER, None)
+            if not carried:
+                log.error("task.refused", reason="no tenant")
+                raise Reject("a tenant task without a tenant", requeue=False)
+            with tenant_context(tenant_by_id(UUID(str(carried)))):
+                return super().__call__(*args, **kwargs)
+        finally:
+            switch_to(NOBODY_SIDE)
+            structlog.contextvars.clear_contextvars()
+
+
+@shared_task(platform=True)
+def relay_outbox() -> None:
+    """Deliver waiting events."""
+    relay.deliver_waiting()
+
+
+@shared_task(platform=True)
+def dispatch_pending_work() -> None:
+    """Start the tasks of tenants that left work behind."""
+    relay.dispatch_pending()

@@ -1,0 +1,1 @@
+"""Settings: base reads the environment once; dev, test and prod say what differs."""

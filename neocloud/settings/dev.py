@@ -1,0 +1,6 @@
+"""Settings of `./dev up` and `./dev demo`: one machine, plain HTTP on loopback."""
+
+from neocloud.settings.base import *  # noqa: F403
+
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = True

@@ -1,0 +1,84 @@
+"""What every test may lean on: databases, tenants, people, a quiet network."""
+
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connections
+
+from tests import databases
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests reach loopback and nothing else."""
+    real = socket.socket.connect
+
+    def connect(self: socket.socket, address: Any) -> Any:
+        if isinstance(address, tuple) and not str(address[0]).startswith(("127.", "::1", "localhost")):
+            raise RuntimeError(f"a test reached out to {address[0]}")
+        return real(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_blocker: Any, worker_id: str) -> Iterator[None]:
+    """A copy of the migrated template for this worker, opened as the app role."""
+    name = databases.copy(f"{worker_id}_{os.getpid()}")
+    connections["default"].settings_dict.update(databases.entry(databases.url_of("neo_app", name)))
+    settings.DATABASES["default"].update(databases.entry(databases.url_of("neo_app", name)))
+    yield
+    with django_db_blocker.unblock():
+        connections["default"].close()
+    databases.drop(name)
+
+
+@pytest.fixture(autouse=True)
+def _nobody(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test begins and ends speaking for nobody, and forgets hosts and cached answers."""
+    from django.core.cache import cache
+
+    from apps.tenancy.context import NOBODY_SIDE, switch_to
+    from apps.tenancy.middleware import forget_hosts
+
+    switch_to(NOBODY_SIDE)
+    forget_hosts()
+    yield
+    switch_to(NOBODY_SIDE)
+    cache.clear()
+
+
+@pytest.fixture
+def platform(db: None) -> Iterator[None]:
+    """The platform's side."""
+    from apps.tenancy.context import platform_context
+
+    with platform_context():
+        yield
+
+
+def _tenant(slug: str) -> Any:
+    from apps.tenancy.context import platform_context
+    from apps.tenancy.models import Tenant
+
+    with platform_context():
+        return Tenant.objects.get(slug=slug)
+
+
+@pytest.fixture
+def acme(db: None) -> Iterator[Any]:
+    """The tenant acme (KRW), and the test runs in it."""
+    from apps.tenancy.context import tenant_context
+
+    with tenant_context(_tenant("acme")) as tenant:
+        yield tenant
+
+
+@pytest.fixture
+def globex(db: None) -> Any:
+    """Another tenant (USD); enter it with `tenant_context(globex)`."""
+    return _tenant("globex")
