@@ -8,6 +8,7 @@ handler404 = "neocloud.errors.not_found"
 handler500 = "neocloud.errors.server_error"
 
 urlpatterns = [
+    path("", include("neocloud.preferences")),
     path("", include("apps.accounts.urls")),
     path("", include("apps.portal.urls")),
     path("api/", include("apps.api.urls_tenant")),

@@ -33,6 +33,7 @@ NEOCLOUD_CALL_HOME_URL = os.environ.get(
     "NEOCLOUD_CALL_HOME_URL", f"http://127.0.0.1:{NEOCLOUD_PORT}/call-home"
 )
 NEOCLOUD_PG_BIN = os.environ.get("NEOCLOUD_PG_BIN", "")
+NEOCLOUD_TIMEZONE = os.environ.get("NEOCLOUD_TIMEZONE", "Asia/Seoul")  # of staff pages
 LAB_IRONIC_URL = os.environ.get("LAB_IRONIC_URL", "")
 LAB_IRONIC_USER = os.environ.get("LAB_IRONIC_USER", "")
 LAB_IRONIC_PASSWORD = os.environ.get("LAB_IRONIC_PASSWORD", "")
