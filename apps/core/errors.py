@@ -79,7 +79,7 @@ class Invalid(AppError):
     """What was sent breaks a rule; `field` says where."""
 
     code = "invalid"
-    message = _("The value is not valid.")
+    message: StrOrPromise = _("The value is not valid.")
     title = _("Not valid")
     status = 422
 
@@ -115,7 +115,7 @@ class SignInRequired(AppError):
     """Nobody is signed in, or the session has ended."""
 
     code = "sign_in_required"
-    message = _("Sign in to go on.")
+    message: StrOrPromise = _("Sign in to go on.")
     title = _("Sign-in needed")
     status = 401
 
@@ -124,7 +124,9 @@ class Forbidden(AppError):
     """The person is known but may not do this."""
 
     code = "forbidden"
-    message = _("Your role does not allow this. Ask an administrator of your organisation.")
+    message: StrOrPromise = _(
+        "Your role does not allow this. Ask an administrator of your organisation."
+    )
     title = _("Not allowed")
     status = 403
 
@@ -133,7 +135,7 @@ class NotFound(AppError):
     """There is no such thing, or it belongs to somebody else: the answer is the same."""
 
     code = "not_found"
-    message = _("There is nothing at this address, or it is not yours to see.")
+    message: StrOrPromise = _("There is nothing at this address, or it is not yours to see.")
     title = _("Not found")
     status = 404
 
@@ -142,7 +144,7 @@ class Conflict(AppError):
     """The request is fine, but what it is about does not allow it now."""
 
     code = "conflict"
-    message = _("This is not possible in the present state.")
+    message: StrOrPromise = _("This is not possible in the present state.")
     title = _("Not possible now")
     status = 409
 
@@ -151,7 +153,7 @@ class TooMany(AppError):
     """More requests than allowed; `retry_after` seconds say when to come back."""
 
     code = "too_many_requests"
-    message = _("Too many requests. Try again in {retry_after} seconds.")
+    message: StrOrPromise = _("Too many requests. Try again in {retry_after} seconds.")
     title = _("Too many requests")
     status = 429
 
@@ -173,7 +175,9 @@ class Unavailable(AppError):
     """We cannot answer at the moment; `retry_after` seconds say when to come back."""
 
     code = "unavailable"
-    message = _("This part of the service is not available now. Try again in a minute.")
+    message: StrOrPromise = _(
+        "This part of the service is not available now. Try again in a minute."
+    )
     title = _("Not available")
     status = 503
 
