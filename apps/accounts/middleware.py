@@ -1,10 +1,10 @@
-"""Per request: the language people read, and whether they may still be here."""
+"""Per request: the language people read, and who acts from where."""
 
+import ipaddress
 from collections.abc import Callable
 
 import structlog
 from django.conf import settings
-from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
 from django.utils import translation
 
@@ -13,7 +13,7 @@ _KNOWN = {code for code, _name in settings.LANGUAGES}
 
 
 class LanguageMiddleware:
-    """The language of the cookie, else of the browser; PersonMiddleware lets the person's choice win."""
+    """The language of the cookie, else of the browser; PersonMiddleware puts the person's first."""
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
@@ -30,19 +30,25 @@ class LanguageMiddleware:
 
 
 class PersonMiddleware:
-    """Ends the session of a person who may no longer sign in, and binds who acts to the logs."""
+    """Bind who acts, and from where, to the logs and the audit trail; read on in their language."""
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Serve as the signed-in person, or as nobody."""
+        """Serve as the signed-in person, or as nobody; who was shut out is nobody to Django."""
+        structlog.contextvars.bind_contextvars(ip=_address(request))
         user = request.user
         if user.is_authenticated:
-            if not user.is_active:
-                logout(request)
-            else:
-                structlog.contextvars.bind_contextvars(person=str(user.pk))
-                if settings.LANGUAGE_COOKIE_NAME not in request.COOKIES:
-                    translation.activate(user.language)
+            structlog.contextvars.bind_contextvars(person=str(user.pk))
+            if settings.LANGUAGE_COOKIE_NAME not in request.COOKIES:
+                translation.activate(user.language)
         return self.get_response(request)
+
+
+def _address(request: HttpRequest) -> str | None:
+    """The peer's address, for the audit trail; None behind a socket without one."""
+    try:
+        return str(ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")))
+    except ValueError:
+        return None

@@ -22,7 +22,7 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(realms.Both, AbstractBaseUser):
-    """A person: staff in schema `public`, a tenant's people in the tenant's schema. One role each."""
+    """A person with one role: staff in schema `public`, a tenant's people in the tenant's."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     email = models.EmailField(max_length=254)
@@ -92,9 +92,7 @@ class SSHKey(realms.Tenant, models.Model):
     created_at = models.DateTimeField(db_default=NeoNow())
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["user", "fingerprint"], name="ssh_key_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["user", "fingerprint"], name="ssh_key_once")]
 
     def __str__(self) -> str:
         return self.name

@@ -59,6 +59,32 @@ PERMISSIONS: dict[str, frozenset[str]] = {
 }
 
 
+# Nobody grants more than they hold, nor changes a person who stands above them.
+_RANK: dict[str, int] = {
+    Role.VIEWER: 1,
+    Role.MEMBER: 2,
+    Role.BILLING: 2,
+    Role.ADMIN: 3,
+    Role.OWNER: 4,
+    Role.AUDITOR: 1,
+    Role.OPERATOR: 2,
+    Role.FINANCE: 2,
+    Role.PLATFORM_ADMIN: 4,
+}
+FIRST_ROLES = (Role.OWNER, Role.PLATFORM_ADMIN)  # each side keeps at least one person in these
+
+
+def reaches(role: str, other: str) -> bool:
+    """Does the role stand at least as high as the other one of its side?"""
+    return _RANK[role] >= _RANK[other]
+
+
+def holders(permission: str, *, like: str) -> list[Role]:
+    """The roles that hold the permission, on the side of the role `like`."""
+    side = PLATFORM_ROLES if like in PLATFORM_ROLES else TENANT_ROLES
+    return [role for role in side if allows(role, permission)]
+
+
 def allows(role: str, permission: str) -> bool:
     """Does the role hold the permission?"""
     return permission in PERMISSIONS.get(role, frozenset())

@@ -34,7 +34,7 @@ class AuditEntry(realms.Both, realms.InsertOnly, models.Model):
 
 
 class AuditSeal(realms.Both, realms.InsertOnly, models.Model):
-    """A hash over a run of entries and the seal before it: a changed or missing entry breaks the chain."""
+    """A hash over entries and the seal before: a changed or missing entry breaks the chain."""
 
     id = models.BigAutoField(primary_key=True)
     first_entry = models.BigIntegerField()

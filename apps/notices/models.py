@@ -8,7 +8,7 @@ from apps.core.uuids import uuid7
 
 
 class Notice(realms.Public, models.Model):
-    """A message to one person, or to all operators when `recipient` is None and `tenant` is None."""
+    """A message to one person, or to all operators when it names neither person nor tenant."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     tenant = models.UUIDField(null=True)
@@ -25,6 +25,7 @@ class Notice(realms.Public, models.Model):
     mailed_at = models.DateTimeField(null=True)
     mail_attempts = models.PositiveIntegerField(default=0)
     mail_error = models.TextField(default="")
+    mail_next_at = models.DateTimeField(db_default=NeoNow())
 
     class Meta:
         indexes = [
