@@ -1,6 +1,6 @@
 """Make static/sprite.svg again from the icons named in static/sprite.txt.
 
-    python -m lab.sprite FOLDER     FOLDER: node_modules/@tabler/icons after `npm install @tabler/icons`
+python -m lab.sprite FOLDER     FOLDER: node_modules/@tabler/icons after `npm install @tabler/icons`
 """
 
 import re

@@ -1,0 +1,1 @@
+"""What ./dev stands on: the stores, the lab and the product's processes. Standard library only."""
