@@ -1,0 +1,215 @@
+"""Questions about what we own and what is free."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Count, F, Prefetch, Q, QuerySet
+
+from apps.catalog.selectors import visible_offerings
+from apps.core.errors import NotFound
+from apps.inventory.models import Allocation, Node, Site, Ticket
+from apps.inventory.states import NodeStatus, SiteStatus
+
+
+@dataclass(frozen=True)
+class Availability:
+    """How many servers of an offering a site has, and how many of them can be taken now."""
+
+    site_id: UUID
+    site_code: str
+    site_name: str
+    site_name_ko: str
+    offering_id: UUID
+    sku: str
+    resource_class: str
+    traits: tuple[str, ...]
+    gpus: int
+    free: int
+    total: int
+
+
+def availability(*, site: Site | None = None) -> list[Availability]:
+    """Of each offering the asker may see, at each site with fitting servers; what `allocate` would find.
+
+    Three statements, whatever the numbers.
+    """
+    offerings = {o.pk: o for o in visible_offerings().prefetch_related(None)}
+    sites = {s.pk: s for s in Site.objects.all()}
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT site, offering, free, total FROM public.inventory_availability()")
+        counts = cursor.fetchall()
+    found = [
+        Availability(
+            site_id=site_id,
+            site_code=sites[site_id].code,
+            site_name=sites[site_id].name,
+            site_name_ko=sites[site_id].name_ko,
+            offering_id=offering_id,
+            sku=offerings[offering_id].sku,
+            resource_class=offerings[offering_id].resource_class,
+            traits=tuple(offerings[offering_id].traits),
+            gpus=offerings[offering_id].gpus,
+            free=free,
+            total=total,
+        )
+        for site_id, offering_id, free, total in counts
+        if offering_id in offerings and site_id in sites and (site is None or site_id == site.pk)
+    ]
+    order = {pk: place for place, pk in enumerate(offerings)}
+    return sorted(found, key=lambda one: (order[one.offering_id], one.site_code))
+
+
+def site_list() -> QuerySet[Site]:
+    """Every site, by code, with how many nodes it has (`node_count`)."""
+    return Site.objects.annotate(node_count=Count("nodes")).order_by("code")
+
+
+def site_by_code(code: str) -> Site:
+    """The site of a code. Raises NotFound."""
+    site = Site.objects.filter(code=code).first()
+    if site is None:
+        raise NotFound(field="site")
+    return site
+
+
+def active_sites() -> QuerySet[Site]:
+    """Sites that sell."""
+    return Site.objects.filter(status=SiteStatus.ACTIVE).order_by("code")
+
+
+def node_list(
+    *,
+    site: Site | None = None,
+    status: str = "",
+    resource_class: str = "",
+    search: str = "",
+) -> QuerySet[Node]:
+    """Nodes by site and name, with site, GPU model and, on the platform's side, who holds them.
+
+    The holder is `node.allocations.all()`: the live ones only.
+    """
+    nodes = Node.objects.select_related("site", "gpu_model").prefetch_related(
+        Prefetch("allocations", queryset=Allocation.objects.filter(released_at=None))
+    )
+    if site is not None:
+        nodes = nodes.filter(site=site)
+    if status:
+        nodes = nodes.filter(status=status)
+    if resource_class:
+        nodes = nodes.filter(resource_class=resource_class)
+    if search:
+        nodes = nodes.filter(
+            Q(name__icontains=search)
+            | Q(serial__icontains=search)
+            | Q(bmc_address__icontains=search)
+            | Q(rack__icontains=search)
+        )
+    return nodes.order_by("site__code", "name", "id")
+
+
+def node_detail(node_id: UUID) -> Node:
+    """A node with its site, ports, GPUs, tickets and allocations. Raises NotFound."""
+    node = (
+        Node.objects.select_related("site", "gpu_model")
+        .prefetch_related(
+            "nics",
+            "gpus__model",
+            Prefetch("tickets", queryset=Ticket.objects.order_by("-opened_at")),
+            Prefetch("allocations", queryset=Allocation.objects.order_by("-created_at")),
+        )
+        .filter(pk=node_id)
+        .first()
+    )
+    if node is None:
+        raise NotFound(field="node")
+    return node
+
+
+def nodes_needing_attention() -> QuerySet[Node]:
+    """Nodes a person should look at, with what the site last said of them (`seen_last_error`).
+
+    Quarantined; failed, missing or in maintenance at the site; or not available there although in our pool.
+    """
+    trouble = (
+        Q(status=NodeStatus.QUARANTINED)
+        | Q(seen_provision_state__in=["error", "missing", "adopt failed"])
+        | Q(seen_provision_state__endswith=" failed")
+        | Q(seen_maintenance=True)
+        | Q(status=NodeStatus.AVAILABLE) & ~Q(seen_provision_state="available")
+        | Q(status=NodeStatus.CLEANING, seen_provision_state__in=["manageable", "enroll"])
+    )
+    return (
+        Node.objects.select_related("site", "gpu_model")
+        .exclude(status__in=[NodeStatus.RETIRED, NodeStatus.MAINTENANCE])
+        .filter(trouble)
+        .order_by("site__code", "name", "id")
+    )
+
+
+def open_tickets() -> QuerySet[Ticket]:
+    """Work on hardware that is not done, oldest first."""
+    return Ticket.objects.filter(closed_at=None).select_related("node__site").order_by("opened_at")
+
+
+def live_allocation(service: UUID) -> Allocation | None:
+    """What a service holds now, with node and site."""
+    return (
+        Allocation.objects.filter(service=service, released_at=None)
+        .select_related("node__site")
+        .first()
+    )
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The nodes of one resource class at one site, counted by status; `free` is what could be sold now."""
+
+    site_id: UUID
+    site_code: str
+    site_name: str
+    resource_class: str
+    total: int
+    free: int
+    allocated: int
+    cleaning: int
+    quarantined: int
+    maintenance: int
+    enrolled: int
+
+
+_FREE = Q(
+    status=NodeStatus.AVAILABLE,
+    seen_provision_state="available",
+    seen_maintenance=False,
+    seen_instance=None,
+    site__status=SiteStatus.ACTIVE,
+    site__cleans_automatically=True,
+)
+
+
+def capacity_by_site_and_class() -> list[Capacity]:
+    """One row for each site and resource class; one statement. For the platform's side."""
+    counted = (
+        Node.objects.exclude(status=NodeStatus.RETIRED)
+        .values("site_id", "resource_class", site_code=F("site__code"), site_name=F("site__name"))
+        .annotate(
+            total=Count("id"),
+            free=Count("id", filter=_FREE),
+            **{
+                status.value: Count("id", filter=Q(status=status))
+                for status in (
+                    NodeStatus.ALLOCATED,
+                    NodeStatus.CLEANING,
+                    NodeStatus.QUARANTINED,
+                    NodeStatus.MAINTENANCE,
+                    NodeStatus.ENROLLED,
+                )
+            },
+        )
+        .order_by("site_code", "resource_class")
+    )
+    rows: Iterable[dict[str, Any]] = counted
+    return [Capacity(**row) for row in rows]

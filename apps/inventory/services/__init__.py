@@ -1,0 +1,51 @@
+"""Every change to what we own: sites, nodes, capacity, addresses."""
+
+from apps.inventory.services.addresses import lease_address, release_addresses, save_address_pool
+from apps.inventory.services.capacity import allocate, release, replace_allocation
+from apps.inventory.services.importing import import_nodes
+from apps.inventory.services.nodes import (
+    close_ticket,
+    quarantine,
+    recycle,
+    restore_node,
+    retire_node,
+    service_node,
+)
+from apps.inventory.services.observing import note_observation
+from apps.inventory.services.sites import (
+    claim_site_watch,
+    finish_site_watch,
+    mark_site_cleaning,
+    pause_site,
+    record_site_failure,
+    record_site_success,
+    resume_site,
+    save_site,
+    site_password,
+)
+
+__all__ = [
+    "allocate",
+    "claim_site_watch",
+    "close_ticket",
+    "finish_site_watch",
+    "import_nodes",
+    "lease_address",
+    "mark_site_cleaning",
+    "note_observation",
+    "pause_site",
+    "quarantine",
+    "record_site_failure",
+    "record_site_success",
+    "recycle",
+    "release",
+    "release_addresses",
+    "replace_allocation",
+    "restore_node",
+    "resume_site",
+    "retire_node",
+    "save_address_pool",
+    "save_site",
+    "service_node",
+    "site_password",
+]
