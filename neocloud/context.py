@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from apps.core.realms import PLATFORM, speaker
+from apps.notices.selectors import unread_count
 from neocloud.navigation import AREAS, side_bar
 from neocloud.preferences import THEMES, chosen_theme
 
@@ -45,9 +46,4 @@ def _navigation(request: HttpRequest, area: str) -> Callable[[], Any]:
 
 
 def _unread(request: HttpRequest) -> Callable[[], int]:
-    def count() -> int:
-        from apps.notices.selectors import unread_count
-
-        return unread_count(request.user)
-
-    return count
+    return lambda: unread_count(request.user)

@@ -24,6 +24,7 @@ RUN = Machine("run", [
     ("hold",    (R.FORWARD, R.UNDOING), R.HELD),
     ("retry",   R.HELD,                R.FORWARD),
     ("undo",    (R.FORWARD, R.HELD),   R.UNDOING),
+    ("replace", R.UNDOING,             R.FORWARD),
     ("undone",  R.UNDOING,             R.UNDONE),
 ])  # fmt: skip
 

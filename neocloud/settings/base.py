@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from django.utils.translation import gettext_lazy as _
 
+from neocloud.logging import configure
 from neocloud.pool import forget_tenant
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -34,6 +35,7 @@ NEOCLOUD_CALL_HOME_URL = os.environ.get(
 )
 NEOCLOUD_PG_BIN = os.environ.get("NEOCLOUD_PG_BIN", "")
 NEOCLOUD_TIMEZONE = os.environ.get("NEOCLOUD_TIMEZONE", "Asia/Seoul")  # of staff pages
+NEOCLOUD_WATCH_SECONDS = float(os.environ.get("NEOCLOUD_WATCH_SECONDS", "5"))
 LAB_IRONIC_URL = os.environ.get("LAB_IRONIC_URL", "")
 LAB_IRONIC_USER = os.environ.get("LAB_IRONIC_USER", "")
 LAB_IRONIC_PASSWORD = os.environ.get("LAB_IRONIC_PASSWORD", "")
@@ -242,6 +244,8 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 
+LOGGING = configure(as_json=os.environ.get("NEOCLOUD_LOG", "console") == "json")
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "apps.api.authentication.AccessKeyAuthentication",
@@ -260,4 +264,6 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_PATCH": False,
+    "POSTPROCESSING_HOOKS": [],  # enumerations stay where they are used, and need no names
 }

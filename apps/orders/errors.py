@@ -1,0 +1,138 @@
+"""What can go wrong with orders and services."""
+
+from django.utils.translation import gettext_lazy as _
+
+from apps.core.errors import Conflict, Invalid, NotFound
+
+
+class UnknownOffering(Invalid):
+    """No such SKU, or not for this tenant: the same answer."""
+
+    code = "unknown_offering"
+    message = _("There is no offering {sku}. Choose one of the catalog: {known}.")
+
+
+class UnknownSite(Invalid):
+    """No such site, or it sells nothing now."""
+
+    code = "unknown_site"
+    message = _("Site {site} does not sell {sku}. Choose one of: {known}.")
+
+
+class WrongQuantity(Invalid):
+    """Too few or too many servers."""
+
+    code = "wrong_quantity"
+    message = _("Quantity must be a whole number from 1 to {most}; you asked for {asked}.")
+
+
+class WrongCurrency(Invalid):
+    """The currency of a tenant is fixed by its contract with the operator."""
+
+    code = "wrong_currency"
+    message = _("Your account is billed in {currency}; {asked} is not possible. Leave it out or send {currency}.")
+
+
+class WrongName(Invalid):
+    """A server's name becomes its host name."""
+
+    code = "wrong_name"
+    message = _(
+        "The name must be 1 to 60 letters, digits and hyphens, beginning with a letter; “{asked}” is not."
+    )
+
+
+class WrongImage(Invalid):
+    """The offering has other images."""
+
+    code = "wrong_image"
+    message = _("{sku} cannot be deployed with image {image}. Choose one of: {known}.")
+
+
+class NoKeys(Invalid):
+    """Without a key nobody could sign in to the server."""
+
+    code = "no_ssh_key"
+    message = _("Choose or paste at least one SSH public key; without one nobody can sign in.")
+
+
+class UnknownKey(Invalid):
+    """The key is not one of this person's tenant."""
+
+    code = "unknown_ssh_key"
+    message = _("SSH key {key} does not exist. Choose one of your keys or paste a public key.")
+
+
+class UnknownProject(Invalid):
+    """No such project here, or it is archived."""
+
+    code = "unknown_project"
+    message = _("Project {project} does not exist. Choose one of: {known}.")
+
+
+class WrongChoice(Invalid):
+    """One of few words was expected."""
+
+    code = "wrong_choice"
+    message = _("{name} must be one of {known}; you sent {asked}.")
+
+
+class QuoteNotFound(NotFound):
+    """No such quote in this tenant."""
+
+    code = "quote_not_found"
+
+
+class QuoteExpired(Conflict):
+    """The terms were offered until an instant that has passed."""
+
+    code = "quote_expired"
+    message = _("The quote was valid until {until}. Ask for a new quote.")
+
+
+class QuotaExceeded(Conflict):
+    """The tenant's or the project's limit would be passed."""
+
+    code = "quota_exceeded"
+    message = _(
+        "The limit of {whose} is {limit} GPUs and {used} are in use; {asked} more do not fit. "
+        "End a service, or ask for a higher limit."
+    )
+
+
+class TooManyServices(Conflict):
+    """The tenant's limit of services would be passed."""
+
+    code = "too_many_services"
+    message = _(
+        "The limit is {limit} services and {used} exist; {asked} more do not fit. "
+        "End a service, or ask for a higher limit."
+    )
+
+
+class NotCancellable(Conflict):
+    """Servers of the order are in use already."""
+
+    code = "not_cancellable"
+    message = _("{number} has servers in use. Terminate the services instead.")
+
+
+class Protected(Conflict):
+    """Termination protection is on."""
+
+    code = "termination_protected"
+    message = _("{name} is protected against termination. Take the protection off first.")
+
+
+class NameNotConfirmed(Invalid):
+    """The name typed to confirm is another one."""
+
+    code = "name_not_confirmed"
+    message = _("To terminate it, type the name of the service: {name}.")
+
+
+class LimitTooLow(Invalid):
+    """A limit cannot lie below zero or above the platform's."""
+
+    code = "limit_out_of_range"
+    message = _("The limit must be a whole number from 0 to {most}; you sent {asked}.")

@@ -1,0 +1,183 @@
+"""Questions about orders, services, quotas and the queue."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from apps.accounts.models import Project
+from apps.core.errors import NotFound
+from apps.orders.models import (
+    Fact,
+    Order,
+    OrderProjection,
+    ProjectLimit,
+    QueueEntry,
+    Quote,
+    Service,
+    ServiceProjection,
+    TenantLimit,
+)
+from apps.orders.services.limits import gpus_in_use, project_gpus_in_use, services_in_use
+from apps.orders.states import OrderStatus, ServiceState
+from apps.tenancy.selectors import current_tenant
+
+
+@dataclass(frozen=True)
+class QuotaUse:
+    """Use beside limit; `limit` is None where there is none."""
+
+    label: str
+    used: int
+    limit: int | None
+
+    @property
+    def percent(self) -> int:
+        """How full it is, 0 to 100 and above."""
+        return 100 * self.used // self.limit if self.limit else 0
+
+
+def orders() -> QuerySet[Order]:
+    """The tenant's orders, newest first."""
+    return Order.objects.select_related("project", "placed_by").order_by("-created_at", "-id")
+
+
+def order_by_id(order_id: UUID) -> Order:
+    """One order of the tenant. Raises NotFound, the same for another tenant's."""
+    order = orders().filter(pk=order_id).first()
+    if order is None:
+        raise NotFound()
+    return order
+
+
+def quote_by_id(quote_id: UUID) -> Quote:
+    """One quote of the tenant. Raises NotFound."""
+    quote = Quote.objects.filter(pk=quote_id).first()
+    if quote is None:
+        raise NotFound()
+    return quote
+
+
+def services() -> QuerySet[Service]:
+    """The tenant's services, newest first."""
+    return Service.objects.select_related("project", "order").order_by("-created_at", "-id")
+
+
+def service_by_id(service_id: UUID) -> Service:
+    """One service of the tenant. Raises NotFound, the same for another tenant's."""
+    service = services().filter(pk=service_id).first()
+    if service is None:
+        raise NotFound()
+    return service
+
+
+def services_of_order(order_id: UUID) -> QuerySet[Service]:
+    """The servers of an order, in their order."""
+    return services().filter(order=order_id).order_by("ordinal")
+
+
+def live_services() -> QuerySet[Service]:
+    """Services that have not ended."""
+    return services().exclude(state__in=(ServiceState.TERMINATED, ServiceState.FAILED))
+
+
+def facts_of(service_id: UUID) -> QuerySet[Fact]:
+    """The ledger of a service, oldest first."""
+    return Fact.objects.filter(service=service_id).order_by("start_at", "recorded_at", "id")
+
+
+def quota_use() -> list[QuotaUse]:
+    """The tenant's use and limits: GPUs, services, then each project with a share of its own."""
+    tenant = current_tenant().id
+    limit = TenantLimit.objects.filter(tenant=tenant).first()
+    rows = [
+        QuotaUse("gpus", gpus_in_use(tenant=tenant), limit.max_gpus if limit else None),
+        QuotaUse("services", services_in_use(tenant=tenant), limit.max_services if limit else None),
+    ]
+    return rows
+
+
+def project_use() -> list[tuple[Project, QuotaUse]]:
+    """Each open project's GPUs beside its share."""
+    limits = dict(ProjectLimit.objects.values_list("project_id", "max_gpus"))
+    return [
+        (
+            project,
+            QuotaUse(
+                project.name, project_gpus_in_use(project=project.pk), limits.get(project.pk)
+            ),
+        )
+        for project in Project.objects.filter(archived_at=None).order_by("name")
+    ]
+
+
+def queue_length(*, site_id: UUID, resource_class: str) -> int:
+    """How many orders of all tenants wait for this kind of node."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT public.orders_queue_length(%s, %s)", [site_id, resource_class])
+        return int(cursor.fetchone()[0])
+
+
+def queue_place(order_id: UUID) -> int | None:
+    """The place of an order in its queue, from 1; None when it does not wait."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT public.orders_queue_place(%s)", [order_id])
+        place = int(cursor.fetchone()[0])
+    return place or None
+
+
+def queue_heads() -> list[QueueEntry]:
+    """The first waiting order of each site and kind of node; for the platform's side."""
+    return list(
+        QueueEntry.objects.filter(left_at=None)
+        .order_by("site", "resource_class", "entered_at", "id")
+        .distinct("site", "resource_class")
+    )
+
+
+def waiting() -> QuerySet[QueueEntry]:
+    """Everything that waits for capacity, longest first; for the platform's side."""
+    return QueueEntry.objects.filter(left_at=None).order_by("entered_at", "id")
+
+
+def projected_orders(
+    *, status: str = "", tenant: UUID | None = None, text: str = ""
+) -> QuerySet[OrderProjection]:
+    """Orders of all tenants as the console lists them, newest first."""
+    found = OrderProjection.objects.order_by("-created_at", "-order")
+    if status:
+        found = found.filter(status=status)
+    if tenant:
+        found = found.filter(tenant=tenant)
+    if text:
+        found = found.filter(
+            Q(number__icontains=text) | Q(name__icontains=text) | Q(sku__icontains=text)
+        )
+    return found
+
+
+def projected_services(
+    *, state: str = "", tenant: UUID | None = None, text: str = ""
+) -> QuerySet[ServiceProjection]:
+    """Services of all tenants as the console lists them, newest first."""
+    found = ServiceProjection.objects.order_by("-created_at", "-service")
+    if state:
+        found = found.filter(state=state)
+    if tenant:
+        found = found.filter(tenant=tenant)
+    if text:
+        found = found.filter(
+            Q(number__icontains=text) | Q(name__icontains=text) | Q(node_name__icontains=text)
+        )
+    return found
+
+
+def order_funnel() -> dict[str, int]:
+    """How many orders stand at each status, over all tenants."""
+    from django.db.models import Count
+
+    counts = dict(
+        OrderProjection.objects.values_list("status").annotate(n=Count("pk")).order_by("status")
+    )
+    return {str(status): counts.get(status, 0) for status in OrderStatus.values}

@@ -1,0 +1,128 @@
+"""Limits, and the locks under which use is counted: the tenant's first, then the project's."""
+
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Sum
+from django.db.models.functions import Coalesce
+
+from apps.accounts.models import Project, User
+from apps.audit import services as audit
+from apps.inventory.models import Allocation
+from apps.orders.errors import LimitTooLow, QuotaExceeded, TooManyServices
+from apps.orders.models import ProjectLimit, QueueEntry, Service, TenantLimit
+from apps.orders.states import ServiceState
+
+HIGHEST = 100_000
+ENDED = (ServiceState.FAILED, ServiceState.TERMINATED, ServiceState.DELETING)
+
+
+def ensure_tenant_limit(*, tenant: UUID) -> None:
+    """Give a tenant the platform's ordinary limits, if it has none."""
+    TenantLimit.objects.bulk_create([TenantLimit(tenant=tenant)], ignore_conflicts=True)
+
+
+def gpus_in_use(*, tenant: UUID) -> int:
+    """GPUs a tenant holds or has in the queue."""
+    held = Allocation.objects.filter(tenant=tenant, released_at=None).aggregate(
+        n=Coalesce(Sum("gpu_count"), 0)
+    )["n"]
+    queued = QueueEntry.objects.filter(tenant=tenant, left_at=None).aggregate(
+        n=Coalesce(Sum("gpus"), 0)
+    )["n"]
+    return int(held + queued)
+
+
+def services_in_use(*, tenant: UUID) -> int:
+    """Services of the tenant of this connection that have not ended."""
+    return Service.objects.exclude(state__in=ENDED).count()
+
+
+def project_gpus_in_use(*, project: UUID) -> int:
+    """GPUs of a project's services that have not ended, and of its queued orders."""
+    held = (
+        Service.objects.filter(project=project)
+        .exclude(state__in=ENDED)
+        .aggregate(n=Coalesce(Sum("gpus"), 0))["n"]
+    )
+    from apps.orders.models import Order
+    from apps.orders.states import OrderStatus
+
+    queued = sum(
+        order.gpus
+        for order in Order.objects.filter(project=project, status=OrderStatus.QUEUED).only(
+            "quantity", "gpus_each"
+        )
+    )
+    return int(held) + queued
+
+
+def reserve_quota(*, tenant: UUID, project: Project, gpus: int, services: int) -> None:
+    """Lock both limits and refuse what would pass them; the locks are held to the end of the transaction."""
+    ensure_tenant_limit(tenant=tenant)
+    limit = TenantLimit.objects.select_for_update().get(tenant=tenant)
+    used = gpus_in_use(tenant=tenant)
+    if used + gpus > limit.max_gpus:
+        raise QuotaExceeded(
+            whose="your organisation", limit=limit.max_gpus, used=used, asked=gpus, field="quantity"
+        )
+    count = services_in_use(tenant=tenant)
+    if count + services > limit.max_services:
+        raise TooManyServices(
+            limit=limit.max_services, used=count, asked=services, field="quantity"
+        )
+    own = ProjectLimit.objects.select_for_update().filter(project=project).first()
+    if own is not None:
+        used = project_gpus_in_use(project=project.pk)
+        if used + gpus > own.max_gpus:
+            raise QuotaExceeded(
+                whose=project.name, limit=own.max_gpus, used=used, asked=gpus, field="quantity"
+            )
+
+
+def _checked(value: int, most: int) -> int:
+    if not 0 <= value <= most:
+        raise LimitTooLow(most=most, asked=value, field="max_gpus")
+    return value
+
+
+@transaction.atomic
+def set_tenant_limit(
+    *, tenant: UUID, max_gpus: int, max_services: int, actor: User, tenant_name: str = ""
+) -> TenantLimit:
+    """Set the platform's limits of a tenant; for the platform's side."""
+    ensure_tenant_limit(tenant=tenant)
+    limit = TenantLimit.objects.select_for_update().get(tenant=tenant)
+    before = {"max_gpus": limit.max_gpus, "max_services": limit.max_services}
+    limit.max_gpus = _checked(max_gpus, HIGHEST)
+    limit.max_services = _checked(max_services, HIGHEST)
+    limit.save(update_fields=["max_gpus", "max_services"])
+    audit.record(
+        actor,
+        "tenant.limit_changed",
+        ("tenant", tenant, tenant_name),
+        before=before,
+        after={"max_gpus": max_gpus, "max_services": max_services},
+    )
+    return limit
+
+
+@transaction.atomic
+def set_project_limit(*, project_id: UUID, max_gpus: int | None, actor: User) -> ProjectLimit | None:
+    """Set a project's share of the tenant's limit; None takes the share away, so only the tenant's counts."""
+    project = Project.objects.select_for_update().get(pk=project_id)
+    own = ProjectLimit.objects.filter(project=project).first()
+    before = {"max_gpus": own.max_gpus if own else None}
+    if max_gpus is None:
+        ProjectLimit.objects.filter(project=project).delete()
+        own = None
+    else:
+        tenant_limit = TenantLimit.objects.first()
+        most = tenant_limit.max_gpus if tenant_limit else HIGHEST
+        own, _made = ProjectLimit.objects.update_or_create(
+            project=project, defaults={"max_gpus": _checked(max_gpus, most)}
+        )
+    audit.record(
+        actor, "project.limit_changed", project, before=before, after={"max_gpus": max_gpus}
+    )
+    return own

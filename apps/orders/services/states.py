@@ -1,0 +1,197 @@
+"""The states of a service: `move_service` writes the fact, and nothing else does."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.audit import services as audit
+from apps.core import clock, outbox
+from apps.inventory import services as inventory
+from apps.orders import projections
+from apps.orders.errors import NameNotConfirmed, Protected
+from apps.orders.ledger import lock_facts_shared
+from apps.orders.models import Condition, Fact, FactSource, Order, Service
+from apps.orders.states import ORDER, SERVICE, OrderStatus, ServiceState
+
+ENDED = (ServiceState.FAILED, ServiceState.TERMINATED)
+
+
+def begin_service(service: Service) -> Service:
+    """Store a new service and its first fact."""
+    service.save(force_insert=True)
+    _write_fact(service, at=clock.now_seconds(), cause="order accepted", run=None)
+    projections.write_service(service)
+    return service
+
+
+@transaction.atomic
+def move_service(
+    *, service: Service, verb: str, cause: str, run: UUID | None = None
+) -> datetime:
+    """Move a locked service to its next state and record the fact; returns the instant.
+
+    The instant is read after the lock, in whole seconds, and is the same in the row, the fact and the event.
+    Raises Conflict when the verb is not possible from the state.
+    """
+    SERVICE.move(service, verb, field="state")
+    at = clock.now_seconds()
+    if verb == "ready":
+        service.ready_at = service.ready_at or at
+    if service.state in (ServiceState.DELETING, ServiceState.FAILED):
+        service.ended_at = at
+    service.condition, service.condition_detail = Condition.NONE, ""
+    service.save(
+        update_fields=["state", "ready_at", "ended_at", "condition", "condition_detail"]
+    )
+    _write_fact(service, at=at, cause=cause, run=run)
+    projections.write_service(service)
+    return at
+
+
+def _write_fact(service: Service, *, at: datetime, cause: str, run: UUID | None) -> None:
+    lock_facts_shared()
+    count = Fact.objects.filter(service=service, source=FactSource.LIVE).count()
+    Fact.objects.create(
+        service=service,
+        version=service.version,
+        state=service.state,
+        start_at=at,
+        source=FactSource.LIVE,
+        source_key=f"{service.pk}:{count + 1}",
+        cause=cause[:120],
+        run_id=run,
+        node_id=service.node_id,
+    )
+
+
+@transaction.atomic
+def mark_ready(*, service_id: UUID, run: UUID, access: dict[str, Any]) -> Service:
+    """The service is proven usable: charged from this instant on.
+
+    `access` gives address, login and host_keys. Returns quietly when it is ready already; raises Conflict
+    when it was cancelled meanwhile.
+    """
+    service = Service.objects.select_for_update().get(pk=service_id)
+    if service.state == ServiceState.ACTIVE:
+        return service
+    service.address = str(access.get("address", ""))
+    service.login = str(access.get("login", ""))
+    service.host_keys = list(access.get("host_keys", []))
+    service.save(update_fields=["address", "login", "host_keys"])
+    at = move_service(service=service, verb="ready", cause="user-ready, proven", run=run)
+    audit.record(None, "service.ready", service, after={"ready_at": at.isoformat()})
+    outbox.publish("service.ready", subject=service.pk, ready_at=at.isoformat())
+    return service
+
+
+@transaction.atomic
+def fail_service(*, service_id: UUID, run: UUID, reason: str) -> None:
+    """Provisioning was given up and undone: never charged, capacity and quota returned."""
+    order, service = _lock_with_order(service_id)
+    if service.state != ServiceState.PROVISIONING:
+        return
+    move_service(service=service, verb="fail", cause="provisioning failed", run=run)
+    inventory.release(service=service.pk)
+    audit.record(None, "service.failed", service, reason=reason)
+    outbox.publish("service.failed", subject=service.pk)
+    _close_order_if_over(order)
+
+
+def end_provisioning(service: Service, *, cause: str) -> None:
+    """A locked service is wanted no more before it was ready: never charged; the engine undoes its work."""
+    move_service(service=service, verb="terminate", cause=cause)
+    inventory.release(service=service.pk)
+    outbox.publish("service.terminating", subject=service.pk, order=str(service.order_id))
+
+
+@transaction.atomic
+def terminate_service(
+    *, service_id: UUID, actor: User, reason: str = "", confirm_name: str | None = None
+) -> Service:
+    """End a service: charging stops at this instant, its quota is returned, its node goes to cleaning.
+
+    Terminating again changes nothing. `confirm_name`, when given, must be the service's name. Raises Protected.
+    """
+    service = Service.objects.select_for_update().get(pk=service_id)  # lock
+    if service.state in (ServiceState.DELETING, *ENDED):
+        return service
+    if confirm_name is not None and confirm_name != service.name:
+        raise NameNotConfirmed(name=service.name, field="confirm_name")
+    if service.is_protected:
+        raise Protected(name=service.name)
+    before = service.state
+    if before == ServiceState.PROVISIONING:
+        end_provisioning(service, cause="terminated by customer")
+    else:
+        at = move_service(service=service, verb="terminate", cause="terminated by customer")
+        inventory.release(service=service.pk)
+        outbox.publish("service.terminating", subject=service.pk, ended_at=at.isoformat())
+    audit.record(
+        actor, "service.terminated", service, reason=reason, before={"state": before},
+        after={"state": service.state},
+    )  # fmt: skip
+    return service
+
+
+@transaction.atomic
+def finish_service(*, service_id: UUID, run: UUID) -> None:
+    """What belonged to the service is gone: the last fact."""
+    order, service = _lock_with_order(service_id)
+    if service.state != ServiceState.DELETING:
+        return
+    ended_at = service.ended_at
+    move_service(service=service, verb="finish", cause="removed", run=run)
+    Service.objects.filter(pk=service.pk).update(ended_at=ended_at)
+    outbox.publish("service.terminated", subject=service.pk)
+    _close_order_if_over(order)
+
+
+def _lock_with_order(service_id: UUID) -> tuple[Order, Service]:
+    """Order first, then service: the lock order of everything that touches both."""
+    order = Order.objects.select_for_update().get(services=service_id)
+    return order, Service.objects.select_for_update().get(pk=service_id)
+
+
+def _close_order_if_over(order: Order) -> None:
+    """Close a locked order once its last service has ended."""
+    open_ones = Service.objects.filter(order=order).exclude(state__in=ENDED)
+    if order.status == OrderStatus.ACCEPTED and not open_ones.exists():
+        ORDER.move(order, "close")
+        order.save(update_fields=["status"])
+        projections.write_order(order)
+
+
+@transaction.atomic
+def protect_service(*, service_id: UUID, is_protected: bool, actor: User) -> Service:
+    """Put termination protection on or take it off."""
+    service = Service.objects.select_for_update().get(pk=service_id)
+    if service.is_protected != is_protected:
+        service.is_protected = is_protected
+        service.save(update_fields=["is_protected"])
+        audit.record(
+            actor, "service.protection_changed", service, after={"is_protected": is_protected}
+        )
+    return service
+
+
+def show_condition(
+    *, service_id: UUID, condition: str, detail: str = "", run: UUID | None = None
+) -> None:
+    """What the customer sees on top of the state while work is under way; no fact, no charge."""
+    service = Service.objects.select_for_update().get(pk=service_id)
+    service.condition, service.condition_detail = condition, detail[:300]
+    if run is not None:
+        service.run_id = run
+    service.save(update_fields=["condition", "condition_detail", "run_id"])
+    projections.write_service(service)
+
+
+def describe_service(*, service_id: UUID, node_id: UUID, node_name: str) -> None:
+    """The service lives on another node from now on: same service, same order."""
+    service = Service.objects.select_for_update().get(pk=service_id)
+    service.node_id, service.node_name = node_id, node_name
+    service.save(update_fields=["node_id", "node_name"])
+    projections.write_service(service)

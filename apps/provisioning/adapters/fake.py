@@ -1,0 +1,199 @@
+"""A site without machines, for unit and load tests: Ironic's rules in memory, moved on by the test.
+
+Nothing happens by itself: `settle` finishes what is under way. Calls can be made to fail before or after they have
+had their effect, as real ones do.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, ClassVar
+from uuid import UUID
+
+from apps.core import clock
+from apps.core.errors import NodeFault, OutsideError, Refused, Transient
+from apps.inventory.observations import ObservedNode
+from apps.provisioning.ports import CleaningRecord, Deployment, SiteReport
+
+IN_MOTION = ("deploying", "deleting", "cleaning")
+
+
+@dataclass
+class FakeNode:
+    """A node's state and what a test wants of it."""
+
+    seen: ObservedNode
+    deployment: Deployment | None = None
+    deploys: int = 0
+    deploy_error: str = ""
+    clean_error: str = ""
+    cleanings: list[CleaningRecord] = field(default_factory=list)
+    went_at: datetime | None = None
+
+
+class FakeCompute:
+    """Ironic as the port sees it."""
+
+    _sites: ClassVar[dict[str, "FakeCompute"]] = {}
+
+    def __init__(self) -> None:
+        self.nodes: dict[UUID, FakeNode] = {}
+        self.calls: list[tuple[str, UUID | None]] = []
+        self._before: dict[str, list[OutsideError]] = {}
+        self._after: dict[str, list[OutsideError]] = {}
+
+    @classmethod
+    def of(cls, code: str) -> "FakeCompute":
+        """The one site of a code in this process."""
+        return cls._sites.setdefault(code, cls())
+
+    @classmethod
+    def forget_all(cls) -> None:
+        """Drop every site: between tests."""
+        cls._sites.clear()
+
+    # ------------------------------------------------------------------ the test's hands
+    def add(self, seen: ObservedNode) -> FakeNode:
+        """Rack a node."""
+        node = FakeNode(replace(seen, provision_state="available", power_state="power off"))
+        self.nodes[seen.infra_id] = node
+        return node
+
+    def fail(self, call: str, *errors: OutsideError, after_effect: bool = False) -> None:
+        """The next calls of this name fail, one error each, before or after their effect."""
+        (self._after if after_effect else self._before).setdefault(call, []).extend(errors)
+
+    def settle(self) -> None:
+        """Finish everything that is under way, one stage each."""
+        for node in self.nodes.values():
+            state = node.seen.provision_state
+            if state == "deploying":
+                failed = bool(node.deploy_error)
+                self._to(node, "deploy failed" if failed else "active", error=node.deploy_error)
+            elif state == "deleting":
+                node.deployment = None
+                node.went_at = clock.now()
+                self._to(node, "cleaning")
+                node.seen = replace(node.seen, instance_id=None)
+            elif state == "cleaning":
+                failed = bool(node.clean_error)
+                node.cleanings.append(
+                    CleaningRecord(
+                        node.went_at,
+                        clock.now(),
+                        ("erase_devices_metadata",),
+                        "failed" if failed else "success",
+                        node.clean_error,
+                    )
+                )
+                self._to(node, "clean failed" if failed else "available", error=node.clean_error)
+
+    # ------------------------------------------------------------------ the port
+    def describe(self) -> SiteReport:
+        """What it is."""
+        with self._call("describe", None):
+            return SiteReport("fake", len(self.nodes), ())
+
+    def list_nodes(self) -> Iterator[ObservedNode]:
+        """Every node."""
+        with self._call("list_nodes", None):
+            return iter([node.seen for node in self.nodes.values()])
+
+    def discover(self) -> Iterator[ObservedNode]:
+        """Every node with its hardware."""
+        return self.list_nodes()
+
+    def get_node(self, node: UUID) -> ObservedNode:
+        """One node."""
+        with self._call("get_node", node):
+            return self._node(node).seen
+
+    def reserve(self, node: UUID, *, name: str, instance: UUID) -> None:
+        """Claim an available node."""
+        with self._call("reserve", node):
+            found = self._node(node)
+            if found.seen.instance_id == instance:
+                return
+            if found.seen.instance_id or found.seen.provision_state != "available":
+                raise NodeFault("none of the requested nodes are available and match")
+            found.seen = replace(found.seen, instance_id=instance)
+
+    def unreserve(self, node: UUID, *, name: str, instance: UUID) -> None:
+        """Give the claim back."""
+        with self._call("unreserve", node):
+            found = self._node(node)
+            if found.seen.instance_id == instance and found.seen.provision_state == "available":
+                found.seen = replace(found.seen, instance_id=None)
+
+    def validate(self, node: UUID) -> None:
+        """Always valid."""
+        with self._call("validate", node):
+            self._node(node)
+
+    def deploy(self, node: UUID, deployment: Deployment) -> None:
+        """Begin to deploy."""
+        with self._call("deploy", node):
+            found = self._node(node)
+            self._refuse_locked(found)
+            if found.seen.provision_state not in ("available", "deploy failed"):
+                raise Refused(f"can not be performed in state {found.seen.provision_state}")
+            found.deployment = deployment
+            found.deploys += 1
+            self._to(found, "deploying")
+
+    def undeploy(self, node: UUID) -> None:
+        """Begin to remove."""
+        with self._call("undeploy", node):
+            found = self._node(node)
+            self._refuse_locked(found)
+            if found.seen.provision_state == "available":
+                raise Refused("can not be performed in state available")
+            self._to(found, "deleting")
+
+    def set_power(self, node: UUID, *, on: bool) -> None:
+        """Power at once."""
+        with self._call("set_power", node):
+            found = self._node(node)
+            found.seen = replace(found.seen, power_state="power on" if on else "power off")
+
+    def cleaning_since(self, node: UUID, since: datetime) -> CleaningRecord:
+        """The last cleaning."""
+        with self._call("cleaning_since", node):
+            for record in reversed(self._node(node).cleanings):
+                if record.started_at and record.started_at >= since.replace(microsecond=0):
+                    return record
+            return CleaningRecord(None, None, (), "none")
+
+    # ------------------------------------------------------------------ inside
+    def _node(self, node: UUID) -> FakeNode:
+        if node not in self.nodes:
+            raise NodeFault(f"node {node} is not known any more")
+        return self.nodes[node]
+
+    def _refuse_locked(self, node: FakeNode) -> None:
+        if node.seen.provision_state in IN_MOTION:
+            raise Transient("the node is locked")
+
+    def _to(self, node: FakeNode, state: str, *, error: str = "") -> None:
+        node.seen = replace(
+            node.seen, provision_state=state, last_error=error, changed_at=clock.now()
+        )
+
+    def _call(self, name: str, node: UUID | None) -> "_Call":
+        self.calls.append((name, node))
+        return _Call(self._before.get(name, []), self._after.get(name, []))
+
+
+class _Call:
+    """One call: fails before its effect, or after it, if the test asked for that."""
+
+    def __init__(self, before: list[OutsideError], after: list[OutsideError]) -> None:
+        self._failures, self._after = before, after
+
+    def __enter__(self) -> None:
+        if self._failures:
+            raise self._failures.pop(0)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None and self._after:
+            raise self._after.pop(0)

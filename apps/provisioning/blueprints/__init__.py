@@ -1,0 +1,14 @@
+"""The blueprints, by name and version: an old version stays as long as a run of it may be open."""
+
+from apps.provisioning.blueprints.bare_metal import BARE_METAL
+from apps.provisioning.blueprints.bare_metal_removal import BARE_METAL_REMOVAL
+from apps.provisioning.engine.steps import Blueprint
+
+ALL = {(one.name, one.version): one for one in (BARE_METAL, BARE_METAL_REMOVAL)}
+BUILDERS = {"bare_metal": BARE_METAL}  # service model → what makes it
+REMOVERS = {"bare_metal": BARE_METAL_REMOVAL}  # service model → what removes it
+
+
+def get(name: str, version: int) -> Blueprint:
+    """A blueprint. Raises KeyError for one that was taken away too early."""
+    return ALL[name, version]

@@ -1,0 +1,1 @@
+"""The engine: claims runs, advances their steps, undoes them, watches sites."""

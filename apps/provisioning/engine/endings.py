@@ -1,0 +1,163 @@
+"""How a try ends when it does not succeed: another node, a person, or everything undone."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import structlog
+from django.db import transaction
+from django.utils.translation import gettext_lazy as _
+
+from apps.catalog.models import Offering
+from apps.core import clock
+from apps.inventory import services as inventory
+from apps.inventory.errors import OutOfCapacity
+from apps.inventory.models import Node
+from apps.inventory.states import NodeStatus
+from apps.notices import services as notices
+from apps.orders import services as orders
+from apps.orders.models import Condition
+from apps.provisioning.engine import claims, journal
+from apps.provisioning.engine.policies import policy_of
+from apps.provisioning.engine.steps import Blueprint, Step
+from apps.provisioning.models import Run, RunStep
+from apps.provisioning.states import RUN, RunStatus, StepStatus
+
+log = structlog.get_logger(__name__)
+REPLACE = "replace"
+FAILED = "failed"
+CANCELLED = "cancelled"
+
+
+def give_up_on_node(run: Run, step: Step, reason: str) -> bool:
+    """The node is to blame: quarantine it, undo what was done on it, then take another or give up."""
+    with transaction.atomic():
+        fresh = claims.locked(run)
+        if fresh.status != RunStatus.FORWARD:
+            return True
+        quarantine_node(fresh, f"{step.name}: {reason}")
+        allowed = Offering.objects.get(pk=fresh.offering).max_replacements
+        outcome = REPLACE if fresh.replacements < allowed else FAILED
+        start_undo(fresh, outcome, f"{step.name}: {reason}")
+        orders.show_condition(
+            service_id=run.service,
+            condition=Condition.REPLACING if outcome == REPLACE else Condition.LOOKED_AT,
+        )
+    return True
+
+
+def give_up(run: Run, reason: str) -> bool:
+    """Undo everything; the customer is told and pays nothing."""
+    with transaction.atomic():
+        fresh = claims.locked(run)
+        if fresh.status == RunStatus.FORWARD:
+            start_undo(fresh, FAILED, reason)
+    return True
+
+
+def start_undo(run: Run, outcome: str, reason: str, *, actor: str = "") -> None:
+    """Turn a locked run around; inside the caller's transaction, in the run's tenant."""
+    RUN.move(run, "undo")
+    run.outcome, run.reason = outcome, reason[:500]
+    run.next_try_at = clock.now()
+    run.held_at = None
+    run.save()
+    if outcome != REPLACE:  # the customer's capacity and quota are returned; the node is cleaned first
+        inventory.release(service=run.service)
+    journal.write(run, "undo", detail=reason, actor=actor)
+
+
+def hold(run: Run, step: Step, reason: str) -> bool:
+    """Nobody foresaw this: keep everything and let a person look."""
+    with transaction.atomic():
+        fresh = claims.locked(run)
+        RUN.move(fresh, "hold")
+        now = clock.now()
+        fresh.reason, fresh.held_at = f"{step.name}: {reason}"[:500], now
+        fresh.next_try_at = now + timedelta(hours=policy_of(run).hold_hours)
+        fresh.lease_until = None
+        fresh.save()
+        orders.show_condition(service_id=run.service, condition=Condition.LOOKED_AT)
+        journal.write(run, "held", step=step.name, detail=reason)
+        notices.tell_operators(
+            kind="run.held",
+            dedup_key=f"run.held:{run.pk}:{fresh.fence}",
+            subject=_("{order}: {step} needs a person"),
+            body=_("The run of {order} stopped at {step}: {reason}"),
+            link=f"/runs/{run.pk}/",
+            order=run.order_number,
+            step=step.name,
+            reason=reason,
+        )
+    return False
+
+
+def quarantine_node(run: Run, reason: str) -> None:
+    """Take the run's node out of the pool and open a ticket; inside the caller's transaction."""
+    if run.node_id is None:
+        return
+    node = Node.objects.get(pk=run.node_id)
+    if node.status in (NodeStatus.QUARANTINED, NodeStatus.RETIRED):
+        return
+    inventory.quarantine(node=node, reason=reason[:400], ticket_title=f"{node.name}: {reason}"[:200])
+
+
+def all_undone(run: Run, blueprint: Blueprint) -> bool:
+    """Everything is undone: go on with another node, or end."""
+    with transaction.atomic():
+        fresh = claims.locked(run)
+        if fresh.outcome == REPLACE:
+            return _replace(fresh, blueprint)
+        _end_undone(fresh, blueprint)
+    return False
+
+
+def _end_undone(run: Run, blueprint: Blueprint) -> None:
+    RUN.move(run, "undone")
+    run.ended_at, run.next_try_at, run.lease_until = clock.now(), None, None
+    run.save()
+    blueprint.on_undone(run)
+    journal.write(run, "ended", detail=run.reason)
+
+
+def _replace(run: Run, blueprint: Blueprint) -> bool:
+    offering = Offering.objects.get(pk=run.offering)
+    before = run.node_id
+    try:
+        with transaction.atomic():
+            allocation = inventory.replace_allocation(
+                service=run.service,
+                resource_class=offering.resource_class,
+                traits=offering.traits,
+            )
+    except OutOfCapacity as error:
+        run.outcome, run.reason = FAILED, f"{run.reason}; {error.detail}"[:500]
+        _end_undone(run, blueprint)
+        return False
+    _begin_again(run, allocation.node_id)
+    orders.describe_service(
+        service_id=run.service, node_id=allocation.node_id, node_name=allocation.node.name
+    )
+    journal.write(run, "replaced", detail=f"{before} → {allocation.node.name}")
+    return True
+
+
+def _begin_again(run: Run, node_id: UUID) -> None:
+    RUN.move(run, "replace")
+    run.node_id = node_id
+    run.outcome = ""
+    run.replacements += 1
+    run.position = 0
+    run.inputs = {}
+    run.try_deadline = None
+    run.next_try_at = clock.now()
+    run.save()
+    RunStep.objects.filter(run=run).exclude(status=StepStatus.LEAKED).update(
+        status=StepStatus.PENDING,
+        attempts=0,
+        started_at=None,
+        deadline=None,
+        ended_at=None,
+        intent_at=None,
+        output={},
+        evidence=[],
+    )

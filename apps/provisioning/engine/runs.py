@@ -1,0 +1,175 @@
+"""Advancing runs, one step at a time.
+
+Before each external call the intent is stored, after it the outcome, both under the fence of the claim. Nothing
+sleeps here: what waits is a row with `next_try_at`.
+"""
+
+import time
+from datetime import timedelta
+from uuid import UUID
+
+import structlog
+from django.db import transaction
+
+from apps.core import clock
+from apps.core.errors import AppError, NoCapacity, OutsideError, Unknown
+from apps.inventory.errors import OutOfCapacity
+from apps.inventory.states import SiteStatus
+from apps.orders import services as orders
+from apps.orders.models import Condition
+from apps.provisioning import blueprints
+from apps.provisioning.engine import claims, endings, failpoints, failures, journal, undoing, watcher
+from apps.provisioning.engine.intents import intend
+from apps.provisioning.engine.steps import Blueprint, Done, Outcome, Step, Wait
+from apps.provisioning.models import Run, RunStep
+from apps.provisioning.states import RUN, STEP, RunStatus
+from apps.tenancy.context import tenant_by_id, tenant_context
+
+log = structlog.get_logger(__name__)
+BUDGET_SECONDS = 45.0  # a worker gives a run back after this, at the next step
+
+
+def advance(run_id: UUID) -> bool:
+    """Advance a run as far as it goes now; False when it could not be claimed."""
+    run = claims.claim(run_id)
+    if run is None:
+        return False
+    failpoints.reach(_step_name(run), "claim")
+    began = time.monotonic()
+    tenant = tenant_by_id(run.tenant)
+    with (
+        tenant_context(tenant),
+        structlog.contextvars.bound_contextvars(run=str(run.pk), order=run.order_number),
+    ):
+        try:
+            while _advance_once(run) and time.monotonic() - began < BUDGET_SECONDS:
+                pass
+            claims.give_back(run)
+        except claims.LostClaim:
+            log.info("run.claim_lost")
+    return True
+
+
+def _step_name(run: Run) -> str:
+    steps = blueprints.get(run.blueprint, run.version).steps
+    return steps[min(run.position, len(steps) - 1)].name
+
+
+def _advance_once(run: Run) -> bool:
+    """One step forward or back; True when there is more to do at once."""
+    fresh = claims.current(run)
+    if fresh.site.status != SiteStatus.ACTIVE:
+        return failures.pause(run, "site is paused")
+    blueprint = blueprints.get(fresh.blueprint, fresh.version)
+    if fresh.status == RunStatus.FORWARD:
+        return _forward(fresh, blueprint)
+    if fresh.status == RunStatus.UNDOING:
+        return undoing.backward(fresh, blueprint)
+    return False
+
+
+def _forward(run: Run, blueprint: Blueprint) -> bool:
+    step = blueprint.step(run.position)
+    work = intend(run, step, position=run.position)
+    failpoints.reach(step.name, "intent")
+    if work.step.deadline and work.now > work.step.deadline:
+        return endings.give_up_on_node(run, step, step.late)
+    try:
+        outcome = step.do(work)
+    except OutsideError as error:
+        return failures.handle(run, step, error)
+    except AppError as error:
+        return failures.handle(run, step, _as_outside(error))
+    except Exception as error:
+        log.exception("step.crashed", step=step.name)
+        return failures.handle(run, step, Unknown(f"{type(error).__name__}: {error}"))
+    failpoints.reach(step.name, "effect")
+    try:
+        return _store(run, blueprint, step, outcome)
+    except AppError as error:  # what the step wanted to store was refused: another act came first
+        log.info("step.overtaken", step=step.name, detail=error.detail)
+        return failures.pause(run, error.detail, seconds=2)
+
+
+def _as_outside(error: AppError) -> OutsideError:
+    if isinstance(error, OutOfCapacity):
+        return NoCapacity(error.detail)
+    return Unknown(f"{error.code}: {error.detail}")
+
+
+def _store(run: Run, blueprint: Blueprint, step: Step, outcome: Outcome) -> bool:
+    """Store what came of a step going forward."""
+    if isinstance(outcome, Wait):
+        return _store_wait(run, step, outcome)
+    with transaction.atomic():
+        fresh = claims.locked(run)
+        if fresh.status != RunStatus.FORWARD:  # cancelled while we were outside
+            return True
+        record = RunStep.objects.select_for_update().get(run=run, position=fresh.position)
+        _finish_record(record, outcome)
+        fresh.inputs = {**fresh.inputs, step.name: outcome.output}
+        fresh.position += 1
+        journal.write(run, "done", step=step.name, detail=outcome.detail)
+        if outcome.then is not None:
+            outcome.then()
+        is_last = fresh.position == len(blueprint.steps)
+        if is_last:
+            RUN.move(fresh, "succeed")
+            fresh.ended_at, fresh.next_try_at, fresh.lease_until = clock.now(), None, None
+            blueprint.on_success(fresh)
+            journal.write(run, "succeeded")
+        else:
+            fresh.next_try_at = clock.now()
+        fresh.save()
+        if not is_last:
+            _show_progress(fresh)
+        failpoints.reach(step.name, "outcome")
+    failpoints.reach(step.name, "commit")
+    return not is_last
+
+
+def _finish_record(record: RunStep, outcome: Done) -> None:
+    STEP.move(record, "finish")
+    record.ended_at = clock.now()
+    record.output, record.evidence = outcome.output, outcome.evidence
+    record.error_kind = record.error = ""
+    record.save()
+
+
+def _store_wait(run: Run, step: Step, outcome: Wait) -> bool:
+    with transaction.atomic():
+        fresh = claims.locked(run)
+        if fresh.status != RunStatus.FORWARD:
+            return True
+        record = RunStep.objects.select_for_update().get(run=run, position=fresh.position)
+        STEP.move(record, "wait")
+        record.error_kind = record.error = ""
+        record.save()
+        wake = clock.now() + timedelta(seconds=outcome.seconds)
+        if record.deadline:
+            wake = min(wake, record.deadline + timedelta(seconds=1))
+        fresh.next_try_at, fresh.lease_until = wake, None
+        fresh.save(update_fields=["next_try_at", "lease_until"])
+        if record.attempts == 1:
+            journal.write(run, "waits", step=step.name, detail=outcome.detail)
+        watcher.hurry(fresh.site_id)
+        failpoints.reach(step.name, "outcome")
+    return False
+
+
+def _show_progress(run: Run) -> None:
+    orders.show_condition(
+        service_id=run.service,
+        condition=Condition.REPLACING if run.replacements else Condition.WORKING,
+        run=run.pk,
+    )
+
+
+def end_expired_holds() -> None:
+    """Undo what was held for a person longer than its policy allows."""
+    expired = Run.objects.filter(status=RunStatus.HELD, next_try_at__lte=clock.now())
+    for run in expired[:100]:
+        with tenant_context(tenant_by_id(run.tenant)), transaction.atomic():
+            fresh = Run.objects.select_for_update(skip_locked=True).filter(pk=run.pk).first()
+            if fresh is not None and fresh.status == RunStatus.HELD:
+                endings.start_undo(fresh, endings.FAILED, f"nobody decided in time: {fresh.reason}")

@@ -1,0 +1,26 @@
+"""Reactions of provisioning to what happens to orders and services."""
+
+from uuid import UUID
+
+from apps.core.models import OutboxEvent
+from apps.core.outbox import on
+from apps.provisioning import services, tasks
+from apps.provisioning.models import Run
+from apps.provisioning.states import MOVING
+
+
+@on("order.accepted")
+def begin_making(event: OutboxEvent) -> None:
+    """Start the work of each of the order's services; a repeat finds it begun."""
+    for service in event.payload["services"]:
+        run = services.start_run(service_id=UUID(service))
+        if run is not None:
+            tasks.wake_after_commit(run.pk)
+
+
+@on("service.terminating")
+def begin_removal(event: OutboxEvent) -> None:
+    """Turn the making around, or start the removal."""
+    services.end_work(service_id=event.subject)
+    for run in Run.objects.filter(service=event.subject, status__in=MOVING):
+        tasks.wake_after_commit(run.pk)

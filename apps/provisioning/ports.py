@@ -1,0 +1,79 @@
+"""What provisioning needs of a site's infrastructure, and the small things exchanged with it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from apps.inventory.observations import ObservedNode
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """What a server is deployed with. The config drive carries a secret: it is never stored or logged."""
+
+    image_source: str
+    image_checksum: str
+    display_name: str
+    config_drive: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class CleaningRecord:
+    """What the infrastructure's own history says of the last cleaning since an instant."""
+
+    started_at: datetime | None
+    ended_at: datetime | None
+    steps: tuple[str, ...]
+    result: str  # success, failed, started or none
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class SiteReport:
+    """What a site said of itself when asked."""
+
+    version: str
+    nodes: int
+    cleaning_disabled_on: tuple[str, ...]  # nodes whose automated cleaning is switched off
+
+
+class Compute(Protocol):
+    """A site's bare metal service. Every call has a time limit and raises only OutsideError kinds.
+
+    Calls that change something may be repeated: they find what an earlier call has made.
+    """
+
+    def describe(self) -> SiteReport:
+        """Reach the service and say what it is."""
+
+    def list_nodes(self) -> Iterable[ObservedNode]:
+        """Every node, with the fields we watch."""
+
+    def discover(self) -> Iterable[ObservedNode]:
+        """Every node with its hardware and ports, for import."""
+
+    def get_node(self, node: UUID) -> ObservedNode:
+        """One node as it is now. Raises NodeFault when it is not there."""
+
+    def reserve(self, node: UUID, *, name: str, instance: UUID) -> None:
+        """Claim an available node for an instance; fine if it holds the node already."""
+
+    def unreserve(self, node: UUID, *, name: str, instance: UUID) -> None:
+        """Give the claim back; fine if it is gone."""
+
+    def validate(self, node: UUID) -> None:
+        """Check that the node could be deployed. Raises NodeFault with the reason."""
+
+    def deploy(self, node: UUID, deployment: Deployment) -> None:
+        """Begin to deploy; returns at once. Raises Transient while the node is locked."""
+
+    def undeploy(self, node: UUID) -> None:
+        """Begin to remove what is deployed, cleaning included; returns at once."""
+
+    def set_power(self, node: UUID, *, on: bool) -> None:
+        """Ask for power on or off; returns at once."""
+
+    def cleaning_since(self, node: UUID, since: datetime) -> CleaningRecord:
+        """The last cleaning recorded after an instant."""

@@ -1,0 +1,196 @@
+"""Questions about runs: what needs a person, how far a service is, when it may be ready."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Prefetch, Q, QuerySet
+
+from apps.core.errors import NotFound
+from apps.provisioning import blueprints
+from apps.provisioning.engine.steps import Step
+from apps.provisioning.models import Run, RunEvent, RunStep
+from apps.provisioning.states import OPEN, RunStatus, StepStatus
+
+KNOWN_AFTER = 5  # real runs before a time is promised
+REMEMBERED = 50
+
+
+@dataclass(frozen=True)
+class StepView:
+    """A step as pages and the API show it."""
+
+    name: str
+    label: str
+    status: str
+    status_label: str
+    attempts: int
+    started_at: datetime | None
+    ended_at: datetime | None
+    error_kind: str
+    error: str
+    evidence: list[dict[str, Any]]
+    skippable: bool
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """When a server like this was ready in the past; both None until five real runs exist."""
+
+    usual: timedelta | None  # half of them were ready after this
+    long: timedelta | None  # nine of ten were
+
+    @property
+    def is_known(self) -> bool:
+        """Are there enough runs to say?"""
+        return self.usual is not None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the work on a service is: step k of n."""
+
+    run_id: UUID
+    status: str
+    step: int
+    of: int
+    label: str
+    attempts: int
+    expected_at: datetime | None
+    latest_at: datetime | None
+    started_at: datetime
+
+
+def runs(
+    *, status: str = "", site: UUID | None = None, text: str = "", tenant: UUID | None = None
+) -> QuerySet[Run]:
+    """Runs, newest first."""
+    found = Run.objects.select_related("site", "node").order_by("-created_at", "-id")
+    if status == "open":
+        found = found.filter(status__in=OPEN)
+    elif status:
+        found = found.filter(status=status)
+    if site:
+        found = found.filter(site=site)
+    if tenant:
+        found = found.filter(tenant=tenant)
+    if text:
+        found = found.filter(
+            Q(order_number__icontains=text)
+            | Q(service_name__icontains=text)
+            | Q(node__name__icontains=text)
+        )
+    return found
+
+
+def runs_needing_a_person() -> QuerySet[Run]:
+    """Held runs, longest held first."""
+    return runs(status=RunStatus.HELD).order_by("held_at", "id")
+
+
+def leaks() -> QuerySet[RunStep]:
+    """Steps that could not be undone, oldest first."""
+    return (
+        RunStep.objects.filter(status=StepStatus.LEAKED)
+        .select_related("run", "run__node", "run__site")
+        .order_by("ended_at", "id")
+    )
+
+
+def run_by_id(run_id: UUID) -> Run:
+    """A run with its steps and events. Raises NotFound."""
+    run = (
+        Run.objects.select_related("site", "node")
+        .prefetch_related(
+            Prefetch("steps", RunStep.objects.order_by("position")),
+            Prefetch("events", RunEvent.objects.order_by("id")),
+        )
+        .filter(pk=run_id)
+        .first()
+    )
+    if run is None:
+        raise NotFound()
+    return run
+
+
+def runs_of_service(service_id: UUID) -> QuerySet[Run]:
+    """The work done on a service, newest first."""
+    return runs().filter(service=service_id)
+
+
+def step_views(run: Run) -> list[StepView]:
+    """The steps of a run with their words."""
+    described: tuple[Step, ...] = blueprints.get(run.blueprint, run.version).steps
+    return [
+        StepView(
+            name=record.name,
+            label=str(described[record.position].label),
+            status=record.status,
+            status_label=str(StepStatus(record.status).label),
+            attempts=record.attempts,
+            started_at=record.started_at,
+            ended_at=record.ended_at,
+            error_kind=record.error_kind,
+            error=record.error,
+            evidence=record.evidence,
+            skippable=described[record.position].skippable,
+        )
+        for record in run.steps.all()
+    ]
+
+
+def evidence_of(service_id: UUID) -> list[dict[str, Any]]:
+    """The proof on which a service became active, newest making first."""
+    step = (
+        RunStep.objects.filter(
+            run__service=service_id, name="prove_ready", status=StepStatus.DONE
+        )
+        .order_by("-ended_at")
+        .first()
+    )
+    return list(step.evidence) if step else []
+
+
+def expectation(*, sku: str, site: UUID) -> Expectation:
+    """What really happened lately: from the start of the work to the hand-over."""
+    spans = sorted(
+        ended - created
+        for created, ended in Run.objects.filter(
+            sku=sku, site=site, status=RunStatus.SUCCEEDED, blueprint__in=_builders()
+        )
+        .order_by("-created_at")
+        .values_list("created_at", "ended_at")[:REMEMBERED]
+        if ended is not None
+    )
+    if len(spans) < KNOWN_AFTER:
+        return Expectation(None, None)
+    return Expectation(spans[len(spans) // 2], spans[min(len(spans) - 1, len(spans) * 9 // 10)])
+
+
+def _builders() -> list[str]:
+    return [one.name for one in blueprints.BUILDERS.values()]
+
+
+def progress_of(service_id: UUID) -> Progress | None:
+    """How far the latest work on a service is; None before it began."""
+    run = Run.objects.filter(service=service_id).order_by("-created_at").first()
+    if run is None:
+        return None
+    described = blueprints.get(run.blueprint, run.version).steps
+    position = min(run.position, len(described) - 1)
+    record = RunStep.objects.filter(run=run, position=position).first()
+    times = Expectation(None, None)
+    if run.status == RunStatus.FORWARD and run.blueprint in _builders():
+        times = expectation(sku=run.sku, site=run.site_id)
+    return Progress(
+        run_id=run.pk,
+        status=run.status,
+        step=min(run.position + 1, len(described)),
+        of=len(described),
+        label=str(described[position].label),
+        attempts=record.attempts if record else 0,
+        expected_at=run.created_at + times.usual if times.usual else None,
+        latest_at=run.created_at + times.long if times.long else None,
+        started_at=run.created_at,
+    )

@@ -1,0 +1,51 @@
+"""The engine, as Celery runs it: messages are only wake-ups with a run's id."""
+
+from uuid import UUID
+
+import structlog
+from celery import shared_task
+from django.db import transaction
+
+from apps.provisioning.engine import claims, runs, watcher
+
+log = structlog.get_logger(__name__)
+
+
+def wake_after_commit(run_id: UUID) -> None:
+    """Advance a run as soon as this transaction is committed; the sweeper does it if the message is lost."""
+    transaction.on_commit(lambda: _send(run_id))
+
+
+def _send(run_id: UUID) -> None:
+    try:
+        advance_run.delay(str(run_id))
+    except OSError as error:  # the broker is away: the row is due and will be swept
+        log.warning("run.wake_lost", run=str(run_id), error=str(error))
+
+
+@shared_task(platform=True)
+def advance_run(run_id: str) -> None:
+    """Advance one run as far as it goes."""
+    runs.advance(UUID(run_id))
+
+
+@shared_task(platform=True)
+def sweep_runs() -> None:
+    """Wake every run that is due and that nobody holds; undo what nobody looked at in time."""
+    runs.end_expired_holds()
+    for run_id in claims.due_runs():
+        advance_run.delay(str(run_id))
+
+
+@shared_task(platform=True)
+def watch_sites() -> None:
+    """Send a look at each site whose time has come."""
+    for site_id in watcher.due_sites():
+        watch_site.delay(str(site_id))
+
+
+@shared_task(platform=True)
+def watch_site(site_id: str) -> None:
+    """Look at one site and wake the runs whose nodes have changed."""
+    for run_id in watcher.look(UUID(site_id)):
+        advance_run.delay(str(run_id))
