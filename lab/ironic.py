@@ -20,7 +20,7 @@ from typing import Any
 from lab.install import IRONIC_PINS, IRONIC_VENV
 from lab.instance import Instance, say, write_private
 from lab.processes import Child, Children
-from lab.stores import cluster
+from lab.stores import cluster, psql
 
 USER = "lab"
 VERSION = "1.99"
@@ -145,10 +145,10 @@ def begin_schema(instance: Instance, children: Children) -> subprocess.Popen[byt
     write_private(folder / "policy.yaml", POLICY)
     if not (folder / "htpasswd").exists():
         write_private(folder / "htpasswd", f"{USER}:{_hashed(instance.secret('ironic'))}\n")
-    have, want = instance.state.get("ironic_schema"), _pins()
-    if have == want:
+    if instance.state.get("ironic_schema") == _pins():
         return None
-    verb = "upgrade" if have else "create_schema"
+    made = psql(lab, "SELECT to_regclass('public.alembic_version')", database="ironic")
+    verb = "upgrade" if made.strip() else "create_schema"
     program = [IRONIC_VENV / "bin" / "ironic-dbsync", "--config-file", folder / "ironic.conf"]
     return children.step("ironic-dbsync", [*program, verb])
 

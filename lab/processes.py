@@ -179,16 +179,17 @@ class Children:
                 die(f"{what} did not start; the end of {child.log}:\n{tail(child.log)}")
             time.sleep(0.03)
 
-    def watch(self, also: Callable[[], bool] = lambda: False) -> None:
-        """Live until a child ends by itself (then everything stops) or `also` says so."""
-        while not also():  # the main thread must live: the tie to children is bound to it
+    def watch(self, *, until: Callable[[], bool], each: Callable[[], None]) -> None:
+        """Live until `until` says so, doing `each` between; a child that ends stops everything."""
+        while not until():  # the main thread must live: the tie to children is bound to it
+            each()
             for child in self.running:
                 if child.process.poll() is not None:
                     die(
                         f"{child.name} ended with code {child.process.returncode}; "
                         f"the end of {child.log}:\n{tail(child.log)}"
                     )
-            time.sleep(0.3)
+            time.sleep(0.05)
 
     def find(self, name: str) -> Child | None:
         """The child of that name, if it was started."""

@@ -9,11 +9,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
-from lab import ironic, services, stores
+from lab import control, ironic, services, stores
 from lab.install import install, python
 from lab.instance import ROOT, Instance, die, say
 from lab.processes import Child, Children, child_environment, sweep
@@ -38,6 +38,7 @@ def held(instance: Instance) -> Iterator[Children]:
     children = Children(instance)
     try:
         sweep(instance)
+        control.clear(instance)
         yield children
     finally:
         for number in SIGNALS:
@@ -52,7 +53,7 @@ def bring_up(
     instance: Instance, children: Children, *, product: bool = True, lab: bool = True
 ) -> None:
     """Start stores, then the lab, then (with `product`) web, worker and beat."""
-    services.check_given_addresses(for_tests=not product)
+    services.check_given_addresses(for_tests=False)
     install()
     instance.choose_ports(("web", "product", "lab", "valkey", "ironic"))
     clusters = (["product"] if services.own_database() else []) + (["lab"] if lab else [])
@@ -130,12 +131,25 @@ def detach(instance: Instance, words: Sequence[str]) -> None:
     say(f"{instance.name} is up in the background; ./dev down --instance {instance.name} stops it")
 
 
-def foreground(argv: Sequence[str | Path], environment: Mapping[str, str]) -> int:
+def attend(
+    instance: Instance, children: Children, until: Callable[[], bool] = lambda: False
+) -> None:
+    """Keep the services running and do what tests and drills ask for."""
+    children.watch(until=until, each=lambda: control.serve(instance, children))
+
+
+def foreground(
+    argv: Sequence[str | Path],
+    environment: Mapping[str, str],
+    attending: Callable[[Callable[[], bool]], None] | None = None,
+) -> int:
     """Run a command at this terminal and give back its code; Ctrl-C is its own affair."""
     before = signal.signal(signal.SIGINT, lambda number, frame: None)
     try:
         with subprocess.Popen([str(word) for word in argv], cwd=ROOT, env=environment) as process:
             try:
+                if attending:
+                    attending(lambda: process.poll() is not None)
                 return process.wait()
             finally:
                 if process.poll() is None:
@@ -168,7 +182,7 @@ def tell_story(instance: Instance, children: Children | None) -> tuple[int, str]
     reader.start()
     try:
         if children:
-            children.watch(also=lambda: process.poll() is not None)
+            attend(instance, children, lambda: process.poll() is not None)
         process.wait()
         reader.join(timeout=5)
     finally:

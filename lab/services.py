@@ -7,6 +7,7 @@ import signal
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from lab import ironic
 from lab.install import python
@@ -59,7 +60,7 @@ def web_environment(instance: Instance, settings: str) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": f"neocloud.settings.{settings}",
         "DATABASE_URL": database,
         "BROKER_URL": broker,
-        "CACHE_URL": os.environ.get("CACHE_URL", broker.rsplit("/", 1)[0] + "/1"),
+        "CACHE_URL": os.environ.get("CACHE_URL") or urlsplit(broker)._replace(path="/1").geturl(),
         "SECRET_KEY": instance.secret("django"),
         "NEOCLOUD_KEYS": f"k1:{instance.secret('key')}",
         "NEOCLOUD_BASE_DOMAIN": "localhost",
@@ -79,6 +80,7 @@ def lab_environment(instance: Instance) -> dict[str, str]:
         "LAB_IRONIC_PASSWORD": instance.secret("ironic"),
         "LAB_GUEST_CONTROL": str(instance.folder / "guests.json"),
         "LAB_GUEST_FOLDER": str(instance.folder / "guests"),
+        "LAB_CONTROL": str(instance.folder / "control"),
     }
 
 
