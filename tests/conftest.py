@@ -3,8 +3,10 @@
 import os
 import socket
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+import psycopg
 import pytest
 from django.conf import settings
 from django.db import connections
@@ -18,7 +20,9 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
     real = socket.socket.connect
 
     def connect(self: socket.socket, address: Any) -> Any:
-        if isinstance(address, tuple) and not str(address[0]).startswith(("127.", "::1", "localhost")):
+        if isinstance(address, tuple) and not str(address[0]).startswith(
+            ("127.", "::1", "localhost")
+        ):
             raise RuntimeError(f"a test reached out to {address[0]}")
         return real(self, address)
 
@@ -82,3 +86,38 @@ def acme(db: None) -> Iterator[Any]:
 def globex(db: None) -> Any:
     """Another tenant (USD); enter it with `tenant_context(globex)`."""
     return _tenant("globex")
+
+
+@dataclass(frozen=True)
+class OwnDatabase:
+    """A database of one test's own, for what commits: races, seals, relays, workers."""
+
+    name: str
+
+    def tenant(self, slug: str) -> Any:
+        """The tenant with that slug."""
+        return _tenant(slug)
+
+    def connect(self, role: str = "neo_app") -> Any:
+        """Another connection to it, outside Django."""
+        return psycopg.connect(databases.url_of(role, self.name), autocommit=True)
+
+
+@pytest.fixture
+def own_database(
+    django_db_setup: None, django_db_blocker: Any, worker_id: str
+) -> Iterator[OwnDatabase]:
+    """A fresh copy of the template that the test may commit to; gone afterwards."""
+    name = databases.copy(f"own_{worker_id}_{os.getpid()}")
+    wrapper = connections["default"]
+    wrapper.close()
+    before = wrapper.settings_dict["NAME"], settings.DATABASES["default"]["NAME"]
+    wrapper.settings_dict["NAME"] = settings.DATABASES["default"]["NAME"] = name
+    with django_db_blocker.unblock():
+        try:
+            yield OwnDatabase(name)
+        finally:
+            for one in connections.all(initialized_only=True):
+                one.close()
+            wrapper.settings_dict["NAME"], settings.DATABASES["default"]["NAME"] = before
+            databases.drop(name)

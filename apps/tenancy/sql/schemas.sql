@@ -26,7 +26,7 @@ BEGIN
     IF name !~ '^t_[a-z][a-z0-9_]{1,40}$' THEN
         RAISE EXCEPTION 'not a tenant schema name: %', name USING ERRCODE = 'invalid_schema_name';
     END IF;
-    IF EXISTS (SELECT FROM public.tenancy_tenant t WHERE t.schema_name = name AND t.status IN ('active', 'suspended')) THEN
+    IF EXISTS (SELECT FROM public.tenancy_tenant t WHERE t.schema_name = drop_tenant_schema.name AND t.status IN ('active', 'suspended')) THEN
         RAISE EXCEPTION 'tenant schema % is in use', name USING ERRCODE = 'object_in_use';
     END IF;
     EXECUTE format('DROP SCHEMA IF EXISTS %I CASCADE', name);

@@ -44,8 +44,6 @@ def test_the_fingerprint_is_the_one_ssh_keygen_shows():
 def _short_rsa():
     return _line(rsa.generate_private_key(65537, 2048))
 
-    return _line(dsa.generate_private_key(1024))
-
 
 def _private():
     return (
