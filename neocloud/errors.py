@@ -145,7 +145,7 @@ def answer(request: HttpRequest, error: BaseException) -> HttpResponse:
     told = as_app_error(error)
     _log(request, told, error)
     if isinstance(told, SignInRequired):
-        return login_required_response(request)
+        return login_required_response(request, told)
     if is_api(request):
         response = _problem(request, told)
     elif is_htmx(request):
@@ -165,10 +165,12 @@ def as_app_error(error: BaseException) -> AppError:
     return Unforeseen()
 
 
-def login_required_response(request: HttpRequest) -> HttpResponse:
+def login_required_response(
+    request: HttpRequest, told: SignInRequired | None = None
+) -> HttpResponse:
     """Send the person to sign in, as a whole page and with the way back; the API gets a 401."""
     if is_api(request):
-        response = _problem(request, SignInRequired())
+        response = _problem(request, told or SignInRequired())
         response["WWW-Authenticate"] = "Bearer"
         return response
     target = f"{resolve_url(settings.LOGIN_URL)}?{urlencode({'next': _way_back(request)})}"

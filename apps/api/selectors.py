@@ -1,0 +1,85 @@
+"""Questions over several apps: offerings with price and room, work under way."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from apps.api.serializers.base import Instant
+from apps.api.serializers.orders import UNKNOWN
+from apps.catalog import selectors as catalog
+from apps.catalog.models import Offering
+from apps.core import clock
+from apps.core.errors import NotFound
+from apps.inventory import selectors as inventory
+from apps.invoicing import selectors as invoicing
+from apps.orders import selectors as orders
+from apps.orders.models import Order, Service
+from apps.orders.states import OrderStatus, ServiceState
+from apps.provisioning import selectors as provisioning
+from apps.tenancy.selectors import current_tenant
+
+IN_WORK = (ServiceState.PROVISIONING, ServiceState.DELETING)
+
+
+def offerings_now() -> list[Offering]:
+    """What the tenant may order, each with `price` (None: no price now) and `availability`."""
+    tenant = current_tenant()
+    offerings = list(catalog.visible_offerings())
+    prices = catalog.prices_in_force(currency=tenant.currency, at=clock.now(), tenant=tenant.id)
+    room: dict[UUID, list[inventory.Availability]] = {}
+    for row in inventory.availability():
+        room.setdefault(row.offering_id, []).append(row)
+    for offering in offerings:
+        offering.price = prices.get(offering.sku)  # type: ignore[attr-defined]
+        offering.availability = room.get(offering.pk, [])  # type: ignore[attr-defined]
+    return offerings
+
+
+def offering_now(sku: str) -> Offering:
+    """One of them. Raises NotFound."""
+    for offering in offerings_now():
+        if offering.sku == sku:
+            return offering
+    raise NotFound()
+
+
+def service_in_work(service_id: UUID) -> Service:
+    """A service with `progress` and `expected_at` of the work under way. Raises NotFound."""
+    return _with_progress(orders.service_by_id(service_id))
+
+
+def order_in_work(order_id: UUID) -> Order:
+    """An order with its `servers`, `progress` and `expected_at` of the last. Raises NotFound."""
+    order = orders.order_by_id(order_id)
+    found = [_with_progress(service) for service in orders.services_of_order(order_id)]
+    expected = [one.expected_at for one in found if one.expected_at]  # type: ignore[attr-defined]
+    waits = order.status == OrderStatus.QUEUED
+    order.servers = found  # type: ignore[attr-defined]
+    order.progress = {  # type: ignore[attr-defined]
+        "ready": sum(one.ready_at is not None for one in found),
+        "of": order.quantity,
+        "queue_place": orders.queue_place(order_id) if waits else None,
+    }
+    order.expected_at = (  # type: ignore[attr-defined]
+        UNKNOWN if waits or UNKNOWN in expected else max(expected, default=None)
+    )
+    return order
+
+
+def line_of(document_id: UUID, line_id: UUID, *, with_drafts: bool = False) -> dict[str, Any]:
+    """All a line of this document follows from. Raises NotFound."""
+    found = invoicing.explain_line(line_id, with_drafts=with_drafts)
+    if found["document"].pk != document_id:
+        raise NotFound()
+    return found
+
+
+def _with_progress(service: Service) -> Service:
+    """Adds `progress` and `expected_at`: null without work, `unknown` while nobody can tell."""
+    progress = provisioning.progress_of(service.pk) if service.state in IN_WORK else None
+    expected = None
+    if progress is not None and service.state == ServiceState.PROVISIONING:
+        at = progress.expected_at
+        expected = Instant().to_representation(at) if isinstance(at, datetime) else UNKNOWN
+    service.progress, service.expected_at = progress, expected  # type: ignore[attr-defined]
+    return service

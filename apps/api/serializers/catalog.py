@@ -1,0 +1,142 @@
+"""Images, offerings, prices."""
+
+from rest_framework import serializers
+
+from apps.api.serializers.base import Filters, Instant, MoneyField, Shown, ShownModel, Strict
+from apps.catalog.models import GPUModel, Image, Offering, Price, PriceBook, PriceKind, Unit
+
+
+class ImageSerializer(ShownModel[Image]):
+    """An operating system a server can be deployed with."""
+
+    class Meta:
+        model = Image
+        fields = ["id", "code", "name", "login"]
+
+
+class GPUModelSerializer(ShownModel[GPUModel]):
+    """A GPU as its maker names it."""
+
+    class Meta:
+        model = GPUModel
+        fields = ["code", "name", "memory_mib"]
+
+
+class SiteAvailability(Shown):
+    """Servers of an offering at one site: how many could be had now."""
+
+    site = serializers.CharField(source="site_code")
+    site_name = serializers.CharField()
+    free = serializers.IntegerField()
+    total = serializers.IntegerField()
+
+
+class OfferingSerializer(ShownModel[Offering]):
+    """A product: its hardware, its images, how it is charged."""
+
+    gpu_model = GPUModelSerializer()
+    images = ImageSerializer(many=True)
+
+    class Meta:
+        model = Offering
+        fields = [
+            "id", "sku", "name", "name_ko", "description", "description_ko", "service_model",
+            "billing_basis", "gpu_model", "gpus", "cpus", "memory_gib", "disk_gb", "network",
+            "max_quantity", "images",
+        ]  # fmt: skip
+
+
+class PricedOffering(OfferingSerializer):
+    """An offering with what it costs this organisation now, and where it is free."""
+
+    unit_price = MoneyField("price.amount", "price.book.currency", allow_null=True)
+    price_unit = serializers.CharField(source="price.unit", allow_null=True, default=None)
+    price_kind = serializers.CharField(source="price.book.kind", allow_null=True, default=None)
+    availability = SiteAvailability(many=True)
+
+    class Meta(OfferingSerializer.Meta):
+        fields = [
+            *OfferingSerializer.Meta.fields,
+            "unit_price",
+            "price_unit",
+            "price_kind",
+            "availability",
+        ]
+
+
+class PlatformOffering(OfferingSerializer):
+    """An offering as the operator keeps it."""
+
+    class Meta(OfferingSerializer.Meta):
+        fields = [
+            *OfferingSerializer.Meta.fields,
+            "resource_class", "traits", "max_replacements",
+            "readiness_seconds", "is_for_all", "retired_at", "position", "created_at",
+        ]  # fmt: skip
+
+
+class OfferingFilters(Filters):
+    """Conditions on offerings."""
+
+    sku = serializers.CharField(max_length=60, required=False)
+    is_on_sale = serializers.BooleanField(source="retired_at__isnull", required=False)
+
+
+class PriceBookSerializer(ShownModel[PriceBook]):
+    """Prices of one currency: the list, or one tenant's contract."""
+
+    class Meta:
+        model = PriceBook
+        fields = ["id", "code", "name", "currency", "kind", "tenant"]
+
+
+class PriceBookFilters(Filters):
+    """Conditions on price books."""
+
+    currency = serializers.CharField(max_length=3, required=False)
+    kind = serializers.ChoiceField(PriceKind.choices, required=False)
+    tenant = serializers.UUIDField(required=False)
+
+
+class PriceSerializer(ShownModel[Price]):
+    """What one unit costs from an instant to another."""
+
+    amount = MoneyField("amount", "book.currency")
+    book = serializers.UUIDField(source="book_id")
+
+    class Meta:
+        model = Price
+        fields = [
+            "id", "book", "code", "sku", "unit", "amount", "effective_from", "effective_to",
+            "created_at",
+        ]  # fmt: skip
+
+
+class PriceFilters(Filters):
+    """Conditions on prices."""
+
+    sku = serializers.CharField(max_length=60, required=False)
+    unit = serializers.ChoiceField(Unit.choices, required=False)
+
+
+class NewPrice(Strict):
+    """A new version of a price; the running one ends where it begins."""
+
+    sku = serializers.CharField(max_length=60)
+    unit = serializers.ChoiceField(Unit.choices, default=Unit.GPU_HOUR)
+    amount = serializers.CharField(max_length=40, help_text="Plain digits, at most six decimals.")
+    effective_from = Instant()
+    code = serializers.CharField(max_length=60, required=False, allow_blank=True)
+
+
+class CatalogText(Strict):
+    """A catalog as YAML; with `dry_run` nothing is changed and the differences are shown."""
+
+    text = serializers.CharField(max_length=1_000_000, trim_whitespace=False)
+    dry_run = serializers.BooleanField(default=False)
+
+
+class CatalogExport(Shown):
+    """The catalog as YAML, ready to be imported again."""
+
+    text = serializers.CharField()

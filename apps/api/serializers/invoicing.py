@@ -1,0 +1,193 @@
+"""Invoices, credit notes, their lines; use and its cost."""
+
+from rest_framework import serializers
+
+from apps.api.serializers.base import Filters, Instant, MoneyField, Shown, ShownModel, Strict
+from apps.api.serializers.catalog import PriceSerializer
+from apps.core.money import MINOR_UNITS
+from apps.invoicing.models import (
+    Document,
+    DocumentKind,
+    DocumentLine,
+    DocumentStatus,
+    InvoiceProjection,
+)
+
+
+class DocumentSerializer(ShownModel[Document]):
+    """An invoice or a credit note of one billing month."""
+
+    subtotal = MoneyField("subtotal")
+    tax = MoneyField("tax")
+    total = MoneyField("total")
+    corrects = serializers.UUIDField(source="corrects_id", allow_null=True)
+
+    class Meta:
+        model = Document
+        fields = [
+            "id", "kind", "status", "number", "period", "period_start", "period_end",
+            "supply_end", "billing_timezone", "currency", "vat_rate", "subtotal", "tax", "total",
+            "as_of", "corrects", "reason", "created_at", "issued_at",
+        ]  # fmt: skip
+
+
+class DocumentLineSerializer(ShownModel[DocumentLine]):
+    """One amount and all it follows from."""
+
+    unit_price = MoneyField("unit_price", "document.currency", allow_null=True)
+    amount = MoneyField("amount", "document.currency")
+    corrects = serializers.UUIDField(source="corrects_id", allow_null=True)
+
+    class Meta:
+        model = DocumentLine
+        fields = [
+            "id", "position", "kind", "ref", "description", "service_id", "service_name",
+            "version", "order_id", "order_number", "project_id", "project_name", "node_names",
+            "sku", "quantity", "first_at", "last_at", "gpu_seconds", "gpu_hours", "price_id",
+            "price_code", "price_kind", "unit_price", "amount", "corrects",
+        ]  # fmt: skip
+
+
+class DocumentFilters(Filters):
+    """Conditions on invoices."""
+
+    kind = serializers.ChoiceField(DocumentKind.choices, required=False)
+    status = serializers.ChoiceField(DocumentStatus.choices, required=False)
+    period = serializers.RegexField(r"^\d{4}-\d{2}$", required=False)
+
+
+class RatedLineSerializer(Shown):
+    """A line as it would be invoiced now."""
+
+    service_id = serializers.UUIDField()
+    service_name = serializers.CharField()
+    version = serializers.IntegerField()
+    order_id = serializers.UUIDField()
+    order_number = serializers.CharField()
+    project_id = serializers.UUIDField()
+    project_name = serializers.CharField()
+    sku = serializers.CharField()
+    quantity = serializers.IntegerField()
+    first_at = Instant()
+    last_at = Instant()
+    gpu_seconds = serializers.IntegerField()
+    gpu_hours = serializers.CharField()
+    price_code = serializers.CharField()
+    price_kind = serializers.CharField()
+    unit_price = serializers.CharField(help_text="In the currency of the whole.")
+    amount = serializers.CharField(help_text="In the currency of the whole.")
+
+
+class CostSerializer(Shown):
+    """What the running month would be invoiced with if it ended at `until`."""
+
+    period = serializers.CharField()
+    currency = serializers.CharField()
+    since = Instant()
+    until = Instant()
+    lines = RatedLineSerializer(many=True)
+    late_lines = RatedLineSerializer(many=True)
+    subtotal = MoneyField("subtotal", None)
+    tax = MoneyField("tax", None)
+    total = MoneyField("total", None)
+
+
+class UsedTime(Shown):
+    """Charged time of one fact under one price."""
+
+    start_at = Instant()
+    end_at = Instant()
+    seconds = serializers.IntegerField()
+    state = serializers.CharField()
+    fact_id = serializers.UUIDField()
+    source = serializers.CharField()  # type: ignore[assignment]
+    cause = serializers.CharField()
+    run_id = serializers.UUIDField(allow_null=True)
+    node = serializers.CharField()
+    recorded_at = Instant()
+
+
+class ExplanationSerializer(Shown):
+    """All a line follows from; the GPU-seconds of `usage` add up to the line's."""
+
+    line = DocumentLineSerializer()
+    corrects = serializers.UUIDField(source="corrects.id", allow_null=True, default=None)
+    invoice = serializers.UUIDField(source="document.id")
+    number = serializers.CharField(source="document.number", allow_null=True)
+    order = serializers.UUIDField(source="order.id")
+    order_number = serializers.CharField(source="order.number")
+    service = serializers.UUIDField(source="service.id")
+    service_name = serializers.CharField(source="service.name")
+    project = serializers.CharField(source="project.name")
+    price = PriceSerializer(allow_null=True)
+    usage = UsedTime(many=True)
+    seconds = serializers.IntegerField()
+    gpu_seconds = serializers.IntegerField()
+    rules = serializers.ListField(child=serializers.CharField())
+    arithmetic = serializers.CharField()
+
+
+class ProjectedInvoice(ShownModel[InvoiceProjection]):
+    """An invoice or a credit note of any tenant, as finance sees it."""
+
+    id = serializers.UUIDField(source="document")
+    subtotal = MoneyField("subtotal")
+    tax = MoneyField("tax")
+    total = MoneyField("total")
+
+    class Meta:
+        model = InvoiceProjection
+        fields = [
+            "id", "tenant", "kind", "status", "number", "period", "currency", "subtotal", "tax",
+            "total", "issued_at", "created_at",
+        ]  # fmt: skip
+
+
+class ProjectedInvoiceFilters(DocumentFilters):
+    """Conditions on invoices of all tenants."""
+
+    tenant = serializers.UUIDField(required=False)
+    currency = serializers.CharField(max_length=3, required=False)
+
+
+class NewDraft(Strict):
+    """A month of one tenant to rate; `final`: also a running month, if every service ended."""
+
+    tenant = serializers.UUIDField()
+    period = serializers.CharField(max_length=7)
+    final = serializers.BooleanField(default=False)
+
+
+class NewInvoiceRun(Strict):
+    """A month to close: drafts for every tenant of a currency."""
+
+    period = serializers.CharField(max_length=7)
+    currency = serializers.ChoiceField(sorted(MINOR_UNITS))
+
+
+class ClosedTenantSerializer(Shown):
+    """What closing the month gave for one tenant."""
+
+    tenant = serializers.UUIDField(source="tenant.id")
+    tenant_name = serializers.CharField(source="tenant.name")
+    result = serializers.ChoiceField(["drafted", "nothing", "invoiced", "refused"])
+    document = serializers.UUIDField(source="document_id", allow_null=True)
+    total = MoneyField("total", None, allow_null=True)
+    code = serializers.CharField(source="error.code", allow_null=True, default=None)
+    detail = serializers.CharField(source="error.detail", allow_null=True, default=None)
+
+
+class InvoiceRunSerializer(Shown):
+    """What closing a month gave, tenant by tenant."""
+
+    period = serializers.CharField()
+    currency = serializers.CharField()
+    tenants = ClosedTenantSerializer(many=True)
+
+
+class NewCredit(Strict):
+    """Lines of an issued invoice to give back, whole."""
+
+    invoice = serializers.UUIDField()
+    line_ids = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=500)
+    reason = serializers.CharField(max_length=300)

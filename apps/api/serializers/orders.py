@@ -1,0 +1,294 @@
+"""Quotes, orders, services, the ledger of their states."""
+
+from rest_framework import serializers
+
+from apps.api.serializers.base import Filters, Instant, MoneyField, Shown, ShownModel, Strict
+from apps.api.serializers.people import ProjectRef
+from apps.api.serializers.provisioning import EvidenceSerializer
+from apps.orders.models import (
+    Fact,
+    IfUnavailable,
+    Order,
+    OrderProjection,
+    Quote,
+    Service,
+    ServiceProjection,
+)
+from apps.orders.states import OrderStatus, ServiceState
+
+UNKNOWN = "unknown"
+
+
+class NewQuote(Strict):
+    """What somebody would like to have."""
+
+    offering = serializers.CharField(source="offering_sku", max_length=60, help_text="Its SKU.")
+    site = serializers.CharField(source="site_code", max_length=60, help_text="Its code.")
+    quantity = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
+    currency = serializers.CharField(max_length=3, required=False, allow_null=True)
+
+
+class QuoteSerializer(ShownModel[Quote]):
+    """Terms offered until an instant; an order turns them into an agreement."""
+
+    offering = serializers.CharField(source="sku")
+    site = serializers.CharField(source="site_code")
+    unit_price = MoneyField("unit_price")
+    terms = serializers.DictField()
+
+    class Meta:
+        model = Quote
+        fields = [
+            "id", "offering", "offering_name", "site", "quantity", "gpus_each", "plan",
+            "billing_basis", "price_rule", "price_kind", "unit_price", "vat_rate", "terms",
+            "created_at", "valid_until",
+        ]  # fmt: skip
+
+
+class NewOrder(Strict):
+    """Confirms a quote."""
+
+    quote = serializers.UUIDField(source="quote_id")
+    project = serializers.UUIDField(source="project_id")
+    name = serializers.CharField(max_length=80)
+    image = serializers.CharField(
+        source="image_code", max_length=60, required=False, allow_blank=True, default=""
+    )
+    ssh_keys = serializers.ListField(
+        child=serializers.UUIDField(), source="ssh_key_ids", max_length=50, required=False
+    )
+    ssh_public_keys = serializers.ListField(
+        child=serializers.CharField(max_length=8000), max_length=50, required=False
+    )
+    if_unavailable = serializers.ChoiceField(IfUnavailable.choices, default=IfUnavailable.FAIL)
+
+
+class ProgressSerializer(Shown):
+    """Where the work under way is: step k of n."""
+
+    step = serializers.IntegerField()
+    of = serializers.IntegerField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    status = serializers.CharField()
+
+
+class OrderSerializer(ShownModel[Order]):
+    """What was agreed."""
+
+    number = serializers.CharField()
+    project = ProjectRef()
+    placed_by = serializers.CharField(source="placed_by.name")
+    quote = serializers.UUIDField(source="quote_id")
+    offering = serializers.CharField(source="sku")
+    site = serializers.CharField(source="site_code")
+    image = serializers.CharField(source="image_code")
+    gpus = serializers.IntegerField()
+    unit_price = MoneyField("unit_price")
+
+    class Meta:
+        model = Order
+        fields = [
+            "id", "number", "name", "status", "status_reason", "project", "placed_by", "quote",
+            "offering", "offering_name", "site", "quantity", "gpus_each", "gpus", "image",
+            "plan", "billing_basis", "price_rule", "unit_price", "if_unavailable", "placed_at",
+            "decided_at", "created_at",
+        ]  # fmt: skip
+
+
+class ServiceSerializer(ShownModel[Service]):
+    """What the customer has; charged by its `status`, `condition` says what goes on."""
+
+    order = serializers.UUIDField(source="order_id")
+    order_number = serializers.CharField(source="order.number")
+    project = ProjectRef()
+    status = serializers.ChoiceField(ServiceState.choices, source="state")
+    status_reason = serializers.CharField(source="condition_detail")
+    offering = serializers.CharField(source="sku")
+    site = serializers.CharField(source="site_code")
+    run = serializers.UUIDField(source="run_id", allow_null=True)
+
+    class Meta:
+        model = Service
+        fields = [
+            "id", "name", "order", "order_number", "project", "offering", "gpus", "site",
+            "status", "condition", "status_reason", "run", "is_protected", "ready_at",
+            "ended_at", "created_at",
+        ]  # fmt: skip
+
+
+class ServiceInWork(ServiceSerializer):
+    """A service with the work under way; `progress` is null when there is none."""
+
+    progress = ProgressSerializer(allow_null=True)
+    expected_at = serializers.CharField(
+        allow_null=True,
+        help_text="An instant; `unknown` until enough such work was seen; null without work.",
+    )
+
+    class Meta(ServiceSerializer.Meta):
+        fields = [*ServiceSerializer.Meta.fields, "progress", "expected_at"]
+
+
+class OrderProgress(Shown):
+    """How many of the order's servers are ready."""
+
+    ready = serializers.IntegerField()
+    of = serializers.IntegerField()
+    queue_place = serializers.IntegerField(allow_null=True)
+
+
+class OrderInWork(OrderSerializer):
+    """An order with its servers and the work under way."""
+
+    services = ServiceInWork(source="servers", many=True)
+    progress = OrderProgress()
+    expected_at = serializers.CharField(
+        allow_null=True,
+        help_text="When the last server is expected: an instant, `unknown`, or null when none is.",
+    )
+
+    class Meta(OrderSerializer.Meta):
+        fields = [*OrderSerializer.Meta.fields, "services", "progress", "expected_at"]
+
+
+class OrderFilters(Filters):
+    """Conditions on orders."""
+
+    status = serializers.ChoiceField(OrderStatus.choices, required=False)
+    project = serializers.UUIDField(source="project_id", required=False)
+    offering = serializers.CharField(source="sku", max_length=60, required=False)
+    site = serializers.CharField(source="site_code", max_length=60, required=False)
+    created_after = Instant(source="created_at__gte", required=False)
+    created_before = Instant(source="created_at__lt", required=False)
+
+
+class ServiceFilters(Filters):
+    """Conditions on services."""
+
+    status = serializers.ChoiceField(ServiceState.choices, source="state", required=False)
+    order = serializers.UUIDField(source="order_id", required=False)
+    project = serializers.UUIDField(source="project_id", required=False)
+    offering = serializers.CharField(source="sku", max_length=60, required=False)
+    site = serializers.CharField(source="site_code", max_length=60, required=False)
+
+
+class Reason(Strict):
+    """Why; it stays in the audit trail."""
+
+    reason = serializers.CharField(max_length=300, required=False, allow_blank=True, default="")
+
+
+class Termination(Reason):
+    """Ends a service; `confirm_name` guards against ending another one."""
+
+    confirm_name = serializers.CharField(max_length=80)
+
+
+class Protection(Strict):
+    """Termination protection."""
+
+    is_protected = serializers.BooleanField()
+
+
+class AccessSerializer(Shown):
+    """How to reach a service: check the host key before trusting it. Empty until it is ready."""
+
+    address = serializers.CharField()
+    login = serializers.CharField()
+    ssh_command = serializers.CharField()
+    host_keys = serializers.ListField(child=serializers.CharField())
+
+
+class StateSerializer(ShownModel[Fact]):
+    """A recorded state of a service; a live one lasts until the next."""
+
+    class Meta:
+        model = Fact
+        fields = [
+            "id", "version", "state", "start_at", "end_at", "recorded_at", "source", "cause",
+            "supersedes",
+        ]  # fmt: skip
+
+
+class Span(Strict):
+    """A stretch of time, [since, until)."""
+
+    since = Instant()
+    until = Instant()
+
+
+class IntervalSerializer(Shown):
+    """Charged time of a service; `goes_on` when it lasts beyond the time asked for."""
+
+    fact_id = serializers.UUIDField()
+    service_id = serializers.UUIDField()
+    version = serializers.IntegerField()
+    state = serializers.CharField()
+    start_at = Instant()
+    end_at = Instant()
+    seconds = serializers.IntegerField()
+    goes_on = serializers.BooleanField()
+    source = serializers.CharField()  # type: ignore[assignment]
+    cause = serializers.CharField()
+    recorded_at = Instant()
+
+
+class HealthSerializer(Shown):
+    """What goes on in a service, and what its server last proved of itself."""
+
+    status = serializers.ChoiceField(ServiceState.choices)
+    condition = serializers.CharField()
+    status_reason = serializers.CharField()
+    ready_at = Instant(allow_null=True)
+    evidence = EvidenceSerializer(many=True)
+
+
+class ProjectedOrder(ShownModel[OrderProjection]):
+    """An order of any tenant, as operators see it."""
+
+    id = serializers.UUIDField(source="order")
+    offering = serializers.CharField(source="sku")
+    site = serializers.CharField(source="site_code")
+
+    class Meta:
+        model = OrderProjection
+        fields = [
+            "id", "tenant", "number", "name", "offering", "site", "quantity", "gpus", "status",
+            "status_reason", "created_at", "changed_at",
+        ]  # fmt: skip
+
+
+class ProjectedService(ShownModel[ServiceProjection]):
+    """A service of any tenant, as operators see it."""
+
+    id = serializers.UUIDField(source="service")
+    order_number = serializers.CharField(source="number")
+    status = serializers.ChoiceField(ServiceState.choices, source="state")
+    offering = serializers.CharField(source="sku")
+    site = serializers.CharField(source="site_code")
+
+    class Meta:
+        model = ServiceProjection
+        fields = [
+            "id", "tenant", "order", "order_number", "name", "offering", "site", "node_name",
+            "gpus", "status", "condition", "run", "ready_at", "ended_at", "created_at",
+            "changed_at",
+        ]  # fmt: skip
+
+
+class ProjectedOrderFilters(Filters):
+    """Conditions on orders of all tenants."""
+
+    tenant = serializers.UUIDField(required=False)
+    status = serializers.ChoiceField(OrderStatus.choices, required=False)
+    offering = serializers.CharField(source="sku", max_length=60, required=False)
+    site = serializers.CharField(source="site_code", max_length=60, required=False)
+
+
+class ProjectedServiceFilters(Filters):
+    """Conditions on services of all tenants."""
+
+    tenant = serializers.UUIDField(required=False)
+    status = serializers.ChoiceField(ServiceState.choices, source="state", required=False)
+    offering = serializers.CharField(source="sku", max_length=60, required=False)
+    site = serializers.CharField(source="site_code", max_length=60, required=False)

@@ -1,0 +1,1 @@
+"""Operations, one module for each subject: parse, call, render."""

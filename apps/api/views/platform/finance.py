@@ -1,0 +1,158 @@
+"""Money of all tenants: months closed, invoices issued and explained, credit notes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from apps.api.operations import Asked, Endpoint, acts, gathers, lists, shows
+from apps.api.selectors import line_of
+from apps.api.serializers import invoicing as shapes
+from apps.invoicing import selectors, services
+from apps.invoicing.errors import DocumentNotFound, NothingToInvoice
+from apps.invoicing.models import Document, DocumentLine, InvoiceProjection
+from apps.tenancy.context import tenant_context
+from apps.tenancy.selectors import tenants
+
+NEWEST = ("-created_at", "-document")
+
+
+class InvoiceRuns(Endpoint):
+    """Closing a month."""
+
+    @acts(
+        "closeMonth",
+        "invoice.manage",
+        shapes.InvoiceRunSerializer,
+        body=shapes.NewInvoiceRun,
+        is_keyed=False,
+    )
+    def post(self, asked: Asked) -> dict[str, Any]:
+        """Draft a month's invoices of every tenant of a currency; repeated, it rates them again."""
+        return asked.body | {"tenants": services.close_month(actor=asked.user, **asked.body)}
+
+
+class AllInvoices(Endpoint):
+    """Invoices and credit notes of all tenants."""
+
+    @lists(
+        "listAllInvoices",
+        "invoice.view",
+        shapes.ProjectedInvoice,
+        query=shapes.ProjectedInvoiceFilters,
+        order=NEWEST,
+    )
+    def get(self, asked: Asked) -> QuerySet[InvoiceProjection]:
+        """List invoices and credit notes of all tenants, newest first."""
+        return selectors.projected_documents().filter(**asked.query)
+
+    @acts(
+        "draftInvoice",
+        "invoice.manage",
+        shapes.DocumentSerializer,
+        body=shapes.NewDraft,
+        status=201,
+    )
+    def post(self, asked: Asked) -> Document:
+        """Rate a month of one tenant and keep the result as its draft."""
+        tenant = tenants().get(pk=asked.body["tenant"])
+        period, final = asked.body["period"], asked.body["final"]
+        with tenant_context(tenant):
+            draft = services.draft_invoice(
+                tenant=tenant, period=period, final=final, actor=asked.user
+            )
+        if draft is None:
+            raise NothingToInvoice(field="period", period=period)
+        return draft
+
+
+class AnyInvoice(Endpoint):
+    """One invoice or credit note of any tenant."""
+
+    @shows("showAnyInvoice", "invoice.view", shapes.DocumentSerializer)
+    def get(self, asked: Asked, invoice: UUID) -> Document:
+        """Show an invoice or a credit note."""
+        with _tenant_of(invoice):
+            return selectors.document_detail(invoice, with_drafts=True)
+
+
+class InvoiceIssue(Endpoint):
+    """Makes a draft an invoice."""
+
+    @acts("issueInvoice", "invoice.manage", shapes.DocumentSerializer, is_keyed=False)
+    def post(self, asked: Asked, invoice: UUID) -> Document:
+        """Give a draft its number, for ever; issuing again changes nothing.
+
+        A draft that no longer matches the records is rated again and refused: look at it first.
+        """
+        with _tenant_of(invoice):
+            return services.issue_invoice(document_id=invoice, actor=asked.user)
+
+
+class AnyInvoiceLines(Endpoint):
+    """The lines of one invoice of any tenant."""
+
+    @gathers("listAnyInvoiceLines", "invoice.view", shapes.DocumentLineSerializer)
+    def get(self, asked: Asked, invoice: UUID) -> list[DocumentLine]:
+        """List the lines of an invoice or a credit note."""
+        with _tenant_of(invoice):
+            return list(
+                selectors.document_detail(invoice, with_drafts=True).lines.select_related(
+                    "document"
+                )
+            )
+
+
+class AnyLineExplanation(Endpoint):
+    """Where an amount comes from."""
+
+    @shows("explainAnyInvoiceLine", "invoice.view", shapes.ExplanationSerializer)
+    def get(self, asked: Asked, invoice: UUID, line: UUID) -> Any:
+        """Explain a line: the intervals and prices it is made of."""
+        with _tenant_of(invoice):
+            return line_of(invoice, line, with_drafts=True)
+
+
+class CreditNotes(Endpoint):
+    """What was given back."""
+
+    @lists(
+        "listCreditNotes",
+        "invoice.view",
+        shapes.ProjectedInvoice,
+        query=shapes.ProjectedInvoiceFilters,
+        order=NEWEST,
+    )
+    def get(self, asked: Asked) -> QuerySet[InvoiceProjection]:
+        """List credit notes of all tenants, newest first."""
+        return selectors.projected_documents(kind="credit_note").filter(**asked.query)
+
+    @acts(
+        "createCreditNote",
+        "invoice.manage",
+        shapes.DocumentSerializer,
+        body=shapes.NewCredit,
+        status=201,
+    )
+    def post(self, asked: Asked) -> Document:
+        """Give whole lines of an issued invoice back; the credit note is issued at once."""
+        invoice = asked.body["invoice"]
+        with _tenant_of(invoice):
+            return services.credit_lines(
+                document_id=invoice,
+                line_ids=asked.body["line_ids"],
+                reason=asked.body["reason"],
+                actor=asked.user,
+            )
+
+
+@contextmanager
+def _tenant_of(document_id: UUID) -> Iterator[None]:
+    """Act in the tenant a document belongs to. Raises DocumentNotFound."""
+    row = InvoiceProjection.objects.filter(document=document_id).first()
+    if row is None:
+        raise DocumentNotFound()
+    with tenant_context(tenants().get(pk=row.tenant)):
+        yield

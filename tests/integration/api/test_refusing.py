@@ -1,0 +1,95 @@
+"""What is refused names what was wrong: permissions, unknown fields and parameters, bad values."""
+
+from typing import Any
+
+import pytest
+
+from apps.accounts.roles import Role
+from tests.integration.api.program import Program
+from tests.people import a_person
+
+
+@pytest.fixture
+def viewer(acme: Any) -> Program:
+    """Somebody who may only look."""
+    return Program.signed_in(a_person(Role.VIEWER))
+
+
+def test_a_missing_permission_is_named(viewer: Program) -> None:
+    problem = viewer.refused("POST", "quotes", {}, status=403)
+
+    assert problem["code"] == "role_forbids"
+    assert "order.place" in problem["detail"]
+
+
+def test_looking_is_allowed_where_changing_is_not(viewer: Program) -> None:
+    assert viewer.get("orders") == {"items": [], "next": None}
+
+
+def test_an_unknown_field_is_named(program: Program) -> None:
+    problem = program.refused("POST", "projects", {"name": "a", "colour": "red"}, status=422)
+
+    assert problem["field"] == "colour"
+    assert problem["code"] == "unknown_field"
+    assert "description" in problem["detail"]
+
+
+def test_all_mistakes_are_told_at_once(program: Program) -> None:
+    problem = program.refused("POST", "quotes", {"quantity": 0, "colour": "red"}, status=422)
+
+    assert {part["field"] for part in problem["errors"]} == {
+        "colour",
+        "quantity",
+        "offering",
+        "site",
+    }
+
+
+def test_an_unknown_parameter_is_named(program: Program) -> None:
+    problem = program.refused("GET", "orders?colour=red", status=422)
+
+    assert problem["field"] == "colour"
+
+
+def test_a_parameter_given_twice_is_refused(program: Program) -> None:
+    problem = program.refused("GET", "orders?status=draft&status=placed", status=422)
+
+    assert problem["code"] == "parameter_repeated"
+
+
+@pytest.mark.parametrize("cursor", ["x", "Zm9v", "W10", "WyJhIiwiYiJd", "%00"])
+def test_a_cursor_nobody_gave_out_is_refused(program: Program, cursor: str) -> None:
+    problem = program.refused("GET", f"orders?cursor={cursor}", status=422)
+
+    assert problem["field"] == "cursor"
+
+
+def test_a_body_that_is_no_json_is_refused(program: Program) -> None:
+    problem = program.refused("POST", "projects", "{", status=400)
+
+    assert problem["code"] == "malformed_request"
+
+
+def test_a_body_that_is_no_object_is_refused(program: Program) -> None:
+    problem = program.refused("POST", "projects", [1], status=422)
+
+    assert problem["code"] == "body_not_object"
+
+
+def test_a_method_that_does_not_exist_is_refused(program: Program) -> None:
+    problem = program.refused("DELETE", "orders", status=405)
+
+    assert problem["code"] == "method_not_allowed"
+
+
+def test_an_instant_without_its_offset_is_refused(program: Program) -> None:
+    problem = program.refused("GET", "orders?created_after=2026-03-01T00:00:00", status=422)
+
+    assert problem["field"] == "created_after"
+    assert "offset" in problem["detail"]
+
+
+def test_an_address_that_does_not_exist_is_answered_in_json(program: Program) -> None:
+    problem = program.refused("GET", "unicorns", status=404)
+
+    assert problem["code"] == "not_found"
