@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.db import connection
@@ -211,5 +211,5 @@ def capacity_by_site_and_class() -> list[Capacity]:
         )
         .order_by("site_code", "resource_class")
     )
-    rows: Iterable[dict[str, Any]] = counted
+    rows = cast(Iterable[dict[str, Any]], counted)
     return [Capacity(**row) for row in rows]

@@ -1,0 +1,14 @@
+"""Every change to what is sold and what it costs."""
+
+from apps.catalog.services.documents import export_catalog, import_catalog
+from apps.catalog.services.offerings import retire_offering, save_offering
+from apps.catalog.services.pricing import save_price_book, set_price
+
+__all__ = [
+    "export_catalog",
+    "import_catalog",
+    "retire_offering",
+    "save_offering",
+    "save_price_book",
+    "set_price",
+]
