@@ -131,7 +131,7 @@ class Children:
         process = self._popen(
             name,
             argv,
-            tie_signal=firm_signal or stop_signal,
+            tie_signal=signal.SIGKILL if firm_signal else stop_signal,
             environment=environment,
             cwd=cwd,
             stdin=stdin,
