@@ -1,6 +1,45 @@
-"""URLs."""
+"""Addresses of the finance desk."""
 
-from django.urls import URLPattern
+from django.urls import path
+
+from apps.finance.views import closing, documents, exports, home, prices
 
 app_name = "finance"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("", home.home, name="home"),
+    path("price-books/", prices.price_books, name="price_books"),
+    path("price-books/<uuid:book_id>/", prices.price_book, name="price_book"),
+    path("price-books/<uuid:book_id>/add/", prices.price_add, name="price_add"),
+    path("month-close/", closing.month_close, name="month_close"),
+    path("month-close/draft/", closing.draft_all, name="draft_all"),
+    path("month-close/issue/", closing.issue_chosen, name="issue_chosen"),
+    path("month-close/final/", closing.draft_final, name="draft_final"),
+    path("invoices/", documents.invoice_list, name="invoice_list"),
+    path(
+        "invoices/<uuid:tenant_id>/<uuid:document_id>/",
+        documents.document_detail,
+        name="document_detail",
+    ),
+    path(
+        "invoices/<uuid:tenant_id>/<uuid:document_id>/lines/<uuid:line_id>/",
+        documents.line_detail,
+        name="line_detail",
+    ),
+    path(
+        "invoices/<uuid:tenant_id>/<uuid:document_id>/issue/",
+        documents.document_issue,
+        name="document_issue",
+    ),
+    path(
+        "invoices/<uuid:tenant_id>/<uuid:document_id>/rate/",
+        documents.document_redraft,
+        name="document_redraft",
+    ),
+    path(
+        "invoices/<uuid:tenant_id>/<uuid:document_id>/credit/",
+        documents.document_credit,
+        name="document_credit",
+    ),
+    path("exports/", exports.export_page, name="exports"),
+    path("exports/<slug:name>.csv", exports.download, name="download"),
+]

@@ -1,0 +1,450 @@
+"""What the console asks across apps: public tables only, a constant number of queries a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum, Window
+
+from apps.catalog.models import Offering, Price, PriceKind, Unit
+from apps.core.clock import NeoNow
+from apps.core.models import OutboxEvent
+from apps.inventory import selectors as inventory_selectors
+from apps.inventory.models import AddressPool, Allocation, Node, Site
+from apps.inventory.states import NodeStatus, SiteStatus
+from apps.invoicing.models import InvoiceProjection
+from apps.orders import selectors as orders_selectors
+from apps.orders.models import OrderProjection, QueueEntry, ServiceProjection, TenantLimit
+from apps.orders.states import OrderStatus, ServiceState
+from apps.provisioning import selectors as provisioning_selectors
+from apps.provisioning.models import Run, RunEvent, RunStep
+from apps.provisioning.states import MOVING, RunStatus, StepStatus
+from apps.tenancy.models import Tenant
+
+SHOWN = 8  # rows of a list on the first page; the rest is one click away
+LATE_EVENT = timedelta(seconds=60)
+FUNNEL = (
+    OrderStatus.PLACED,
+    OrderStatus.APPROVED,
+    OrderStatus.QUEUED,
+    OrderStatus.ACCEPTED,
+    OrderStatus.CLOSED,
+    OrderStatus.REFUSED,
+    OrderStatus.CANCELLED,
+)
+LIVE_SERVICES = (
+    ServiceState.PROVISIONING,
+    ServiceState.ACTIVE,
+    ServiceState.STOPPED,
+    ServiceState.SUSPENDED,
+    ServiceState.DELETING,
+)
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """The first rows of a list and how many there are in all."""
+
+    rows: list[Any]
+    total: int
+
+    @classmethod
+    def of(cls, queryset: QuerySet[Any, Any]) -> Shortlist:
+        """One query: the total comes with each row."""
+        rows = list(queryset.annotate(total=Window(Count("*")))[:SHOWN])
+        return cls(rows, rows[0].total if rows else 0)
+
+
+@dataclass
+class ClassCapacity:
+    """Nodes and GPUs of one resource class at one site, by status."""
+
+    site_id: UUID
+    site_code: str
+    site_name: str
+    resource_class: str
+    nodes: int = 0
+    gpus: int = 0
+    by_status: dict[str, int] = field(default_factory=dict)
+    gpus_by_status: dict[str, int] = field(default_factory=dict)
+    waiting_orders: int = 0
+    waiting_gpus: int = 0
+    waiting_since: datetime | None = None
+
+    @property
+    def allocated_share(self) -> int:
+        """Percent of the GPUs that are allocated."""
+        held = self.gpus_by_status.get(NodeStatus.ALLOCATED, 0)
+        return round(100 * held / self.gpus) if self.gpus else 0
+
+
+def _tenant_name(column: str = "tenant") -> Subquery:
+    return Subquery(Tenant.objects.filter(id=OuterRef(column)).values("name")[:1])
+
+
+# --- what needs a person -------------------------------------------------------------------------
+
+
+def held_runs() -> Shortlist:
+    """Runs that wait for a person, the longest waiting first."""
+    return Shortlist.of(runs(group="held").order_by("held_at", "id"))
+
+
+def leaks() -> Shortlist:
+    """Steps that could not be undone, oldest first, with what the servers would earn in an hour."""
+    currency = Tenant.objects.filter(id=OuterRef("run__tenant")).values("currency")[:1]
+    price = (
+        Price.objects.filter(
+            sku=OuterRef("run__sku"), book__kind=PriceKind.LIST, book__currency=OuterRef("currency")
+        )
+        .filter(Q(effective_to=None) | Q(effective_to__gt=NeoNow()), effective_from__lte=NeoNow())
+        .values("amount")[:1]
+    )
+    gpus = Offering.objects.filter(id=OuterRef("run__offering")).values("gpus")[:1]
+    steps = (
+        provisioning_selectors.leaks()
+        .annotate(currency=Subquery(currency), gpus=Subquery(gpus), tenant_name=_tenant_name())
+        .annotate(price=Subquery(price))
+    )
+    return Shortlist.of(steps)
+
+
+def lost_per_hour(step: Any) -> Decimal | None:
+    """What a leaked step's server would earn in an hour, None where it has no price."""
+    if step.price is None or not step.gpus:
+        return None
+    return Decimal(step.price) * int(step.gpus)
+
+
+def nodes_out_of_service() -> Shortlist:
+    """Nodes a person should look at, the longest so first."""
+    nodes_found = inventory_selectors.nodes_needing_attention()
+    return Shortlist.of(nodes_found.order_by("seen_changed_at", "name", "id"))
+
+
+def troubled_sites() -> list[Site]:
+    """Sites that do not answer, do not clean by themselves, or are paused."""
+    return list(
+        Site.objects.filter(
+            Q(failing_since__isnull=False)
+            | Q(cleans_automatically=False)
+            | Q(status=SiteStatus.PAUSED)
+        ).order_by("name")
+    )
+
+
+def late_events() -> Shortlist:
+    """Events nobody took, or whose handler failed, oldest first."""
+    waiting = OutboxEvent.objects.filter(delivered_at=None)
+    late = waiting.filter(Q(attempts__gt=0) | Q(created_at__lt=NeoNow() - LATE_EVENT))
+    return Shortlist.of(late.order_by("id"))
+
+
+# --- capacity ------------------------------------------------------------------------------------
+
+
+def capacity() -> list[ClassCapacity]:
+    """Each resource class of each site with its nodes and GPUs by status: one query."""
+    rows = (
+        Node.objects.exclude(status=NodeStatus.RETIRED)
+        .values("site_id", "site__code", "site__name", "resource_class", "status")
+        .annotate(node_sum=Count("id"), gpu_sum=Sum("gpu_count"))
+        .order_by("site__name", "resource_class")
+    )
+    found: dict[tuple[UUID, str], ClassCapacity] = {}
+    for row in rows:
+        entry = found.setdefault(
+            (row["site_id"], row["resource_class"]),
+            ClassCapacity(
+                row["site_id"], row["site__code"], row["site__name"], row["resource_class"]
+            ),
+        )
+        entry.nodes += row["node_sum"]
+        entry.gpus += row["gpu_sum"]
+        entry.by_status[row["status"]] = row["node_sum"]
+        entry.gpus_by_status[row["status"]] = row["gpu_sum"]
+    return list(found.values())
+
+
+def with_queue(rows: list[ClassCapacity]) -> list[ClassCapacity]:
+    """The same rows with the orders that wait for them: one query."""
+    waiting = {
+        (row["site"], row["resource_class"]): row
+        for row in QueueEntry.objects.filter(left_at=None)
+        .values("site", "resource_class")
+        .annotate(orders=Count("id"), gpus_wanted=Sum("gpus"), since=Min("entered_at"))
+    }
+    for entry in rows:
+        row = waiting.get((entry.site_id, entry.resource_class))
+        if row is not None:
+            entry.waiting_orders = row["orders"]
+            entry.waiting_gpus = row["gpus_wanted"]
+            entry.waiting_since = row["since"]
+    return rows
+
+
+def queue() -> QuerySet[Any]:
+    """Orders waiting for capacity, first come first served."""
+    number = OrderProjection.objects.filter(order=OuterRef("order")).values("number")[:1]
+    return orders_selectors.waiting().annotate(
+        tenant_name=_tenant_name(),
+        number=Subquery(number),
+        site_name=Subquery(Site.objects.filter(id=OuterRef("site")).values("name")[:1]),
+    )
+
+
+# --- orders and services -------------------------------------------------------------------------
+
+
+def funnel() -> list[tuple[str, str, int]]:
+    """Orders by status, in the order of their life: (status, label, count)."""
+    counts = orders_selectors.order_funnel()
+    return [(str(s), str(s.label), counts.get(str(s), 0)) for s in FUNNEL]
+
+
+def services_by_state() -> list[tuple[str, str, int, int]]:
+    """Live services by ledger state: (state, label, services, GPUs)."""
+    rows = (
+        ServiceProjection.objects.filter(state__in=LIVE_SERVICES)
+        .values("state")
+        .annotate(n=Count("service"), g=Sum("gpus"))
+        .order_by()
+    )
+    found = {row["state"]: row for row in rows}
+    return [
+        (str(s), str(s.label), found[s]["n"], found[s]["g"]) for s in LIVE_SERVICES if s in found
+    ]
+
+
+def orders(
+    *, status: str = "", tenant: UUID | None = None, site: str = "", text: str = ""
+) -> QuerySet[Any]:
+    """Projected orders; `text` is looked for in number, name and SKU."""
+    found = orders_selectors.projected_orders(status=status, tenant=tenant, text=text)
+    if site:
+        found = found.filter(site_code=site)
+    return found.annotate(tenant_name=_tenant_name())
+
+
+def services_of_order(order_id: UUID) -> list[ServiceProjection]:
+    """The services of an order."""
+    return list(ServiceProjection.objects.filter(order=order_id).order_by("name", "service"))
+
+
+def services_of_tenant(tenant_id: UUID, *, limit: int = 50) -> list[ServiceProjection]:
+    """A tenant's services that have not ended, newest first."""
+    live = ServiceProjection.objects.filter(tenant=tenant_id, ended_at=None)
+    return list(live.order_by("-created_at", "-service")[:limit])
+
+
+# --- runs ----------------------------------------------------------------------------------------
+
+RUN_GROUPS = {
+    "held": (RunStatus.HELD,),
+    "moving": MOVING,
+    "ended": (RunStatus.SUCCEEDED, RunStatus.UNDONE),
+}
+
+
+def runs(
+    *, group: str = "", site: UUID | None = None, tenant: UUID | None = None, text: str = ""
+) -> QuerySet[Any]:
+    """Runs; `group`: held, moving, ended or leaked; `text`: in order, service or node."""
+    found = provisioning_selectors.runs(site=site, tenant=tenant, text=text)
+    if group == "leaked":
+        leaked = RunStep.objects.filter(status=StepStatus.LEAKED)
+        found = found.filter(id__in=leaked.values("run_id"))
+    elif group in RUN_GROUPS:
+        found = found.filter(status__in=RUN_GROUPS[group])
+    return found.annotate(tenant_name=_tenant_name())
+
+
+def runs_of_order(order_id: UUID) -> list[Run]:
+    """Every run of an order, oldest first."""
+    runs_found = Run.objects.filter(order=order_id).select_related("site", "node")
+    return list(runs_found.order_by("created_at", "id"))
+
+
+def steps_of_runs(run_ids: Iterable[UUID]) -> dict[UUID, list[RunStep]]:
+    """The steps of several runs, in order: one query."""
+    found: dict[UUID, list[RunStep]] = {}
+    for step in RunStep.objects.filter(run__in=set(run_ids)).order_by("position"):
+        found.setdefault(step.run_id, []).append(step)
+    return found
+
+
+def run_events(run: Run, *, limit: int = 300) -> list[RunEvent]:
+    """The last events of a run, in order."""
+    return list(reversed(run.events.order_by("-id")[:limit]))
+
+
+# --- nodes and sites -----------------------------------------------------------------------------
+
+
+def nodes(
+    *, status: str = "", site: UUID | None = None, resource_class: str = "", text: str = ""
+) -> QuerySet[Node]:
+    """Nodes; `text` is looked for in name, serial, rack, BMC address and MAC addresses."""
+    found = Node.objects.select_related("site", "gpu_model")
+    if status:
+        found = found.filter(status=status)
+    if site:
+        found = found.filter(site=site)
+    if resource_class:
+        found = found.filter(resource_class=resource_class)
+    if text:
+        found = found.filter(
+            Q(name__icontains=text)
+            | Q(serial__icontains=text)
+            | Q(rack__iexact=text)
+            | Q(bmc_address__icontains=text)
+            | Q(id__in=Node.objects.filter(nics__mac__icontains=text).values("id"))
+        )
+    return found
+
+
+def with_holders(found: QuerySet[Node]) -> QuerySet[Node]:
+    """The same nodes, each with the name of the tenant that holds it, in the same query."""
+    holder = Allocation.objects.filter(node=OuterRef("id"), released_at=None)
+    return found.annotate(holder=Subquery(holder.annotate(n=_tenant_name()).values("n")[:1]))
+
+
+def resource_classes() -> list[str]:
+    """Every resource class there is a node of."""
+    return list(
+        Node.objects.order_by("resource_class").values_list("resource_class", flat=True).distinct()
+    )
+
+
+def allocations_of(node: Node, *, limit: int = 50) -> list[Allocation]:
+    """Who held the node, newest first."""
+    service = ServiceProjection.objects.filter(service=OuterRef("service"))
+    held = node.allocations.annotate(
+        tenant_name=_tenant_name(),
+        service_name=Subquery(service.values("name")[:1]),
+        number=Subquery(service.values("number")[:1]),
+    )
+    return list(held.order_by("-created_at", "-id")[:limit])
+
+
+def sites_with_counts() -> list[Site]:
+    """All sites with their nodes, GPUs and open runs: one query."""
+    open_runs = (
+        Run.objects.filter(site=OuterRef("id"), ended_at=None)
+        .order_by()
+        .values("site")
+        .annotate(n=Count("id"))
+        .values("n")
+    )
+    return list(
+        Site.objects.annotate(
+            node_count=Count("nodes", filter=~Q(nodes__status=NodeStatus.RETIRED)),
+            gpu_total=Sum("nodes__gpu_count", filter=~Q(nodes__status=NodeStatus.RETIRED)),
+            free_nodes=Count("nodes", filter=Q(nodes__status=NodeStatus.AVAILABLE)),
+            open_runs=Subquery(open_runs),
+        ).order_by("name")
+    )
+
+
+# --- tenants -------------------------------------------------------------------------------------
+
+
+def tenants(*, text: str = "", status: str = "") -> QuerySet[Any]:
+    """Tenants with their limit and what they hold, from public tables."""
+    limit = TenantLimit.objects.filter(tenant=OuterRef("id"))
+    live = (
+        ServiceProjection.objects.filter(tenant=OuterRef("id"), ended_at=None)
+        .order_by()
+        .values("tenant")
+    )
+    found: QuerySet[Any] = Tenant.objects.annotate(
+        max_gpus=Subquery(limit.values("max_gpus")[:1]),
+        max_services=Subquery(limit.values("max_services")[:1]),
+        live_services=Subquery(live.annotate(n=Count("service")).values("n")),
+        live_gpus=Subquery(live.annotate(n=Sum("gpus")).values("n")),
+    )
+    if status:
+        found = found.filter(status=status)
+    if text:
+        found = found.filter(
+            Q(name__icontains=text) | Q(slug__icontains=text) | Q(legal_name__icontains=text)
+        )
+    return found
+
+
+def documents_of_tenant(tenant_id: UUID, *, limit: int = 12) -> list[InvoiceProjection]:
+    """A tenant's newest invoices and credit notes."""
+    found = InvoiceProjection.objects.filter(tenant=tenant_id)
+    return list(found.order_by("-created_at", "-document")[:limit])
+
+
+def address_pools(site: Site) -> list[AddressPool]:
+    """The site's address pools, each with the number of addresses leased now."""
+    leased = Count("leases", filter=Q(leases__released_at=None))
+    return list(site.address_pools.annotate(leased=leased).order_by("name"))
+
+
+# --- catalogue -----------------------------------------------------------------------------------
+
+
+def offerings() -> QuerySet[Offering]:
+    """Every offering, retired ones last."""
+    return Offering.objects.select_related("gpu_model").order_by(
+        F("retired_at").asc(nulls_first=True), "position", "sku"
+    )
+
+
+def list_prices_in_force() -> dict[str, list[Price]]:
+    """The list prices of a GPU-hour valid now, by SKU: one query."""
+    now = NeoNow()
+    found: dict[str, list[Price]] = {}
+    prices = Price.objects.filter(
+        Q(effective_to=None) | Q(effective_to__gt=now),
+        book__kind=PriceKind.LIST,
+        unit=Unit.GPU_HOUR,
+        effective_from__lte=now,
+    )
+    for price in prices.select_related("book").order_by("sku", "book__currency"):
+        found.setdefault(price.sku, []).append(price)
+    return found
+
+
+# --- search --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a text was found in: the first rows of every kind of thing."""
+
+    orders: list[OrderProjection]
+    services: list[ServiceProjection]
+    runs: list[Run]
+    nodes: list[Node]
+    tenants: list[Tenant]
+    documents: list[InvoiceProjection]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it was found nowhere."""
+        return not any(
+            (self.orders, self.services, self.runs, self.nodes, self.tenants, self.documents)
+        )
+
+
+def search(text: str) -> Found:
+    """A text in orders, services, runs, nodes, tenants and invoices: one query for each."""
+    documents = InvoiceProjection.objects.filter(number__icontains=text)
+    services = orders_selectors.projected_services(text=text)
+    return Found(
+        orders=list(orders(text=text)[:SHOWN]),
+        services=list(services[:SHOWN]),
+        runs=list(runs(text=text).order_by("-created_at", "-id")[:SHOWN]),
+        nodes=list(with_holders(nodes(text=text)).order_by("name", "id")[:SHOWN]),
+        tenants=list(tenants(text=text).order_by("name", "id")[:SHOWN]),
+        documents=list(documents.order_by("-created_at", "-document")[:SHOWN]),
+    )

@@ -1,0 +1,1 @@
+"""The console's pages, one module for each kind of thing."""

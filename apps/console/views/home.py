@@ -1,0 +1,151 @@
+"""The first page: what needs a person now, capacity at a glance, the order funnel."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from apps.accounts.access import needs
+from apps.console import cells, selectors
+from apps.console.views.capacity import capacity_table
+from apps.core import show
+from apps.core.live import is_live, live, live_answer
+from apps.core.models import OutboxEvent
+from apps.core.tables import Column, Figure, Row, Table
+from apps.inventory.models import Site
+
+
+@needs("capacity.view")
+def home(request: HttpRequest) -> HttpResponse:
+    """What needs a person, and how things stand; renews itself."""
+    held, leaks = selectors.held_runs(), selectors.leaks()
+    nodes, sites = selectors.nodes_out_of_service(), selectors.troubled_sites()
+    events = selectors.late_events()
+    capacity = selectors.with_queue(selectors.capacity())
+    queued = sum(row.waiting_orders for row in capacity)
+    figures = [
+        _figure(_("Held runs"), held.total, "console:run_list", "?group=held", "player-pause"),
+        _figure(_("Leaks"), leaks.total, "console:run_list", "?group=leaked", "alert-triangle"),
+        _figure(_("Nodes out of service"), nodes.total, "console:node_list", "", "server"),
+        _figure(_("Sites in trouble"), len(sites), "console:site_list", "", "building"),
+        _figure(_("Orders in queue"), queued, "console:capacity", "#queue", "clock", mild=True),
+        _figure(_("Late events"), events.total, "console:home", "#events", "mail"),
+    ]
+    tables: list[tuple[str, str, Table]] = []
+    if held.rows:
+        tables.append(("held", _("Held: somebody has to decide"), cells.run_table(held.rows)))
+    if leaks.rows:
+        tables.append(("leaks", _("Not undone: may still cost money"), _leak_table(leaks.rows)))
+    if sites:
+        tables.append(("sites", _("Sites in trouble"), _site_table(sites)))
+    if nodes.rows:
+        tables.append(("nodes", _("Nodes out of service"), cells.node_table(nodes.rows)))
+    if events.rows:
+        tables.append(("events", _("Events not delivered"), _event_table(events.rows)))
+    context = {
+        "figures": figures,
+        "tables": tables,
+        "capacity": capacity_table(capacity),
+        "funnel": selectors.funnel(),
+        "services": selectors.services_by_state(),
+    }
+    part = live(request, busy=False)
+    if is_live(request):
+        return live_answer(request, "console/home.html#live", context, part)
+    return render(request, "console/home.html", {**context, "part": part})
+
+
+def _figure(
+    label: str, number: int, name: str, suffix: str, icon: str, *, mild: bool = False
+) -> Figure:
+    tone = "" if not number else "yellow" if mild else "red"
+    return Figure(label, number, url=reverse(name) + suffix, icon=icon, tone=tone)
+
+
+def _leak_table(steps: Sequence[Any]) -> Table:
+    rows = [
+        Row(
+            [
+                show.stacked(cells.run_link(step.run), step.run.order_number),
+                cells.tenant_link(step.tenant, step.tenant_name),
+                show.stacked(step.name, step.error or show.NOTHING),
+                show.stacked(cells.node_link(step.run.node), step.run.site.name),
+                show.instant(step.ended_at),
+                _per_hour(selectors.lost_per_hour(step), step.currency),
+            ]
+        )
+        for step in steps
+    ]
+    columns = [
+        Column(_("Run")),
+        Column(_("Tenant"), hide="md"),
+        Column(_("Step"), wrap=True),
+        Column(_("Node"), hide="sm"),
+        Column(_("Since"), hide="sm"),
+        Column(_("Not earned per hour"), number=True),
+    ]
+    return Table(columns, rows, _("Leaks"))
+
+
+def _per_hour(amount: Decimal | None, currency: str | None) -> str:
+    return show.money(amount, currency) if amount is not None and currency else show.NOTHING
+
+
+def _site_table(sites: Sequence[Site]) -> Table:
+    columns = [
+        Column(_("Site")),
+        Column(_("What is wrong"), wrap=True),
+        Column(_("Since"), hide="sm"),
+        Column(_("Last seen"), hide="md"),
+    ]
+    rows = [
+        Row(
+            [
+                show.link(site.name, reverse("console:site_detail", args=[site.pk])),
+                _site_trouble(site),
+                show.instant(site.failing_since),
+                show.instant(site.last_seen_at),
+            ],
+            tone="red" if site.failing_since else "",
+        )
+        for site in sites
+    ]
+    return Table(columns, rows, _("Sites in trouble"))
+
+
+def _site_trouble(site: Site) -> str:
+    told = []
+    if site.failing_since:
+        told.append(_("does not answer: {error}").format(error=site.last_error or "?"))
+    if not site.cleans_automatically:
+        told.append(_("automatic cleaning is not on, so nothing is sold"))
+    if site.status != "active":
+        told.append(_("paused: {reason}").format(reason=site.status_reason or "–"))
+    return "; ".join(told)
+
+
+def _event_table(events: Sequence[OutboxEvent]) -> Table:
+    columns = [
+        Column(_("Event")),
+        Column(_("Written"), hide="sm"),
+        Column(_("Attempts"), number=True),
+        Column(_("Next try"), hide="md"),
+        Column(_("Last error"), wrap=True),
+    ]
+    rows = [
+        Row(
+            [
+                show.stacked(show.code(event.name), event.subject),
+                show.instant(event.created_at),
+                event.attempts,
+                show.instant(event.next_try_at),
+                event.last_error[:300] or show.NOTHING,
+            ]
+        )
+        for event in events
+    ]
+    return Table(columns, rows, _("Events not delivered"))

@@ -1,0 +1,53 @@
+"""What finance fills in: a new price version, a month."""
+
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+
+from apps.catalog.models import Unit
+
+ZONES = [(name, name) for name in dict.fromkeys((settings.NEOCLOUD_TIMEZONE, "Asia/Seoul", "UTC"))]
+
+
+class PriceForm(forms.Form):
+    """A new version of a price: from an instant on, until the version after it."""
+
+    sku = forms.ChoiceField(label="SKU")
+    unit = forms.ChoiceField(label=_("Unit"), choices=Unit.choices, initial=Unit.GPU_HOUR)
+    amount = forms.DecimalField(
+        label=_("Price for one unit"),
+        max_digits=18,
+        decimal_places=6,
+        min_value=0,
+        help_text=_("At most six decimals; one GPU for one hour, however many the server has."),
+    )
+    effective_from = forms.DateTimeField(
+        label=_("Valid from"),
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"}),
+        input_formats=["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"],
+        help_text=_(
+            "The second from which it is charged. Time already invoiced cannot be repriced."
+        ),
+    )
+    zone = forms.ChoiceField(label=_("Time zone"), choices=ZONES)
+    code = forms.CharField(
+        label=_("Code on invoices"),
+        max_length=60,
+        required=False,
+        help_text=_("Left empty, one is made of SKU and date."),
+    )
+
+    def __init__(self, *args: Any, skus: list[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["sku"] = forms.ChoiceField(label="SKU", choices=skus)
+
+    @property
+    def instant(self) -> datetime:
+        """The chosen second, in UTC."""
+        local: datetime = self.cleaned_data["effective_from"]
+        zone = ZoneInfo(self.cleaned_data["zone"])
+        return local.replace(tzinfo=zone).astimezone(UTC)

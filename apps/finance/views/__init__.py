@@ -1,0 +1,1 @@
+"""The finance desk's pages, one module for each kind of thing."""
