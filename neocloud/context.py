@@ -1,6 +1,7 @@
 """What every page's frame needs: the side it is on, who is looking, what is unread."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest
@@ -46,4 +47,4 @@ def _navigation(request: HttpRequest, area: str) -> Callable[[], Any]:
 
 
 def _unread(request: HttpRequest) -> Callable[[], int]:
-    return lambda: unread_count(request.user)
+    return cache(lambda: unread_count(request.user))

@@ -7,8 +7,6 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from apps.accounts.services import set_language
-
 from apps.accounts.models import User
 from apps.accounts.services import set_language
 

@@ -22,7 +22,7 @@ class Live:
     seconds: int
 
 
-def live(request: HttpRequest, *, id: str = "live", busy: bool, ended: bool = False) -> Live:  # noqa: A002
+def live(request: HttpRequest, *, id: str = "live", busy: bool, ended: bool = False) -> Live:
     """The live part of this page: every 2 s while something is in flight, 15 s idle, never once ended."""
     seconds = 0 if ended else IN_FLIGHT if busy else IDLE
     return Live(id=id, url=request.get_full_path(), seconds=seconds)

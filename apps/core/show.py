@@ -19,7 +19,9 @@ NOTHING = "–"
 NO_INSTANT = format_html('<span class="text-secondary">{}</span>', NOTHING)
 
 _GOOD = "active available issued accepted done succeeded ready ok passed completed on"
-_BUSY = "provisioning forward running waiting working cleaning placed approved creating delivered open"
+_BUSY = (
+    "provisioning forward running waiting working cleaning placed approved creating delivered open"
+)
 _WARN = (
     "queued in_queue retrying replacing delayed stopped suspended draft undoing maintenance paused"
     " degraded due unread preempted"
@@ -32,8 +34,19 @@ TONES: dict[str, str] = {
     **dict.fromkeys(_BAD.split(), "red"),
 }
 MOVING = frozenset(
-    "provisioning forward running waiting working cleaning undoing deleting in_queue retrying"
-    " replacing".split()
+    [
+        "provisioning",
+        "forward",
+        "running",
+        "waiting",
+        "working",
+        "cleaning",
+        "undoing",
+        "deleting",
+        "in_queue",
+        "retrying",
+        "replacing",
+    ]
 )
 
 

@@ -39,6 +39,7 @@
     const opener = closest(event, "[data-opens]");
     if (opener) openDialog(opener.dataset.opens);
     if (closest(event, "[data-closes]")) event.target.closest("dialog").close();
+    if (closest(event, "[data-back]")) history.back();
     if (closest(event, "[data-dismiss]")) event.target.closest("[data-toast]").remove();
     const copy = closest(event, "[data-copy]");
     if (copy) {
@@ -115,6 +116,7 @@
     const told = xhr.getResponseHeader("HX-Retarget") || xhr.status === 422;
     if (isLive(elt) || !told) event.detail.shouldSwap = false;
     if (isLive(elt)) elt.classList.add("neo-stale");
+    else document.querySelector("dialog[open]")?.close(); // the toast would lie behind it
   });
 
   document.addEventListener("htmx:sendError", (event) => {

@@ -1,0 +1,600 @@
+"""How the portal words and tables what a tenant has: orders, services, lines, acts."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.audit.models import AuditEntry
+from apps.catalog.models import PriceKind
+from apps.core import show
+from apps.core.money import Money, gpu_hours_display
+from apps.core.tables import Column, Empty, Row, Table, Term
+from apps.invoicing.models import Document
+from apps.invoicing.selectors import Cost
+from apps.metering.selectors import Interval
+from apps.orders.models import Condition, Order, Quote, Service
+from apps.orders.selectors import QuotaUse
+from apps.orders.states import CHARGES, ServiceState
+
+CONDITIONS: dict[str, tuple[Any, str]] = {
+    Condition.IN_QUEUE: (gettext_lazy("In queue"), "yellow"),
+    Condition.WORKING: (gettext_lazy("Provisioning"), "azure"),
+    Condition.RETRYING: (gettext_lazy("Retrying"), "yellow"),
+    Condition.REPLACING: (gettext_lazy("Preparing another server"), "yellow"),
+    Condition.DELAYED: (gettext_lazy("Delayed"), "yellow"),
+    Condition.LOOKED_AT: (gettext_lazy("Being looked at"), "yellow"),
+    Condition.DEGRADED: (gettext_lazy("Degraded"), "yellow"),
+}
+QUOTA_LABELS = {"gpus": gettext_lazy("GPUs"), "services": gettext_lazy("Services")}
+BASES = {
+    "allocated": gettext_lazy("Allocated time: from ready to terminated, stopped or not"),
+    "running": gettext_lazy("Running time: only while the server is on"),
+}
+PRICE_RULES = {
+    "in_force": gettext_lazy("The price valid at each second; a change is announced before"),
+    "fixed": gettext_lazy("This price to the end of the term"),
+}
+DOCUMENT_KINDS = {
+    "invoice": gettext_lazy("Invoice"),
+    "credit_note": gettext_lazy("Credit note"),
+}
+LINE_KINDS = {
+    "usage": gettext_lazy("Usage"),
+    "discount": gettext_lazy("Discount"),
+    "late_usage": gettext_lazy("Late usage"),
+    "correction": gettext_lazy("Correction"),
+}
+UNAVAILABLE = {
+    "fail": gettext_lazy("Refuse the order"),
+    "queue": gettext_lazy("Wait in the queue"),
+}
+
+
+@dataclass(frozen=True)
+class QuotaView:
+    """Use beside limit, in words."""
+
+    name: str
+    used: int
+    limit: int | None
+
+    @property
+    def left(self) -> str:
+        """What is left of it."""
+        left = max(0, (self.limit or 0) - self.used)
+        return _("{left} left").format(left=left)
+
+
+def quota_view(row: QuotaUse) -> QuotaView:
+    """A row of the quota page."""
+    return QuotaView(str(QUOTA_LABELS.get(row.label, row.label)), row.used, row.limit)
+
+
+@dataclass(frozen=True)
+class ProjectView:
+    """A project with the id of its dialog."""
+
+    pk: UUID
+    name: str
+    description: str
+    member_count: int
+    created_at: datetime
+    dialog: str
+
+
+def with_dialog(project: Any) -> ProjectView:
+    """A row of the projects page."""
+    return ProjectView(
+        project.pk,
+        project.name,
+        project.description,
+        project.member_count,
+        project.created_at,
+        f"archive-{project.pk}",
+    )
+
+
+@dataclass(frozen=True)
+class ChargeView:
+    """A row of the table that says what is charged when."""
+
+    state: str
+    customers_see: Any
+    allocated: bool
+    running: bool
+
+
+def charges() -> list[ChargeView]:
+    """The one table of states and bases, as the customer's pages show it."""
+    return [
+        ChargeView(ServiceState(row.state).label, row.customers_see, row.allocated, row.running)
+        for row in CHARGES
+    ]
+
+
+def quote_terms(quote: Quote) -> list[Term]:
+    """Every term a quote freezes."""
+    unit = show.money(quote.unit_price, quote.currency)
+    total = show.money(quote.unit_price * quote.gpus_each * quote.quantity, quote.currency)
+    contract = quote.price_kind == "contract"
+    vat = (quote.vat_rate * 100).normalize()
+    return [
+        Term(_("What"), f"{quote.quantity} × {quote.offering_name}", quote.sku),
+        Term(_("Where"), quote.site_code),
+        Term(
+            _("Unit price"),
+            _("{price} per GPU-hour").format(price=unit),
+            _("your contract price") if contract else _("list price"),
+        ),
+        Term(
+            _("All together"),
+            _("{price} per hour").format(price=total),
+            _("{n} GPUs, before tax").format(n=quote.gpus_each * quote.quantity),
+        ),
+        Term(_("Currency"), quote.currency),
+        Term(_("VAT"), f"{vat:f} %", _("added to the invoice's sum")),
+        Term(_("Plan"), quote.get_plan_display()),
+        Term(_("Billing basis"), quote.get_billing_basis_display(), BASES[quote.billing_basis]),
+        Term(_("Price rule"), PRICE_RULES[quote.price_rule]),
+        Term(_("Counted"), _("by the second, from proven ready to terminated")),
+        Term(_("Valid until"), show.instant(quote.valid_until)),
+    ]
+
+
+def order_terms(order: Order) -> list[Term]:
+    """What was agreed."""
+    return [
+        Term(_("What"), f"{order.quantity} × {order.offering_name}", order.sku),
+        Term(_("Where"), order.site_code),
+        Term(_("Project"), order.project.name),
+        Term(_("Image"), order.image_code),
+        Term(
+            _("Unit price"),
+            _("{price} per GPU-hour").format(price=show.money(order.unit_price, order.currency)),
+            PRICE_RULES[order.price_rule],
+        ),
+        Term(_("Billing basis"), order.get_billing_basis_display(), BASES[order.billing_basis]),
+        Term(_("If no server is free"), UNAVAILABLE[order.if_unavailable]),
+        Term(_("SSH keys"), len(order.ssh_keys)),
+        Term(_("Placed by"), order.placed_by.name, show.instant(order.placed_at)),
+    ]
+
+
+def service_badge(service: Service) -> SafeString:
+    """The one honest status of a service: its condition where it has one, else its state."""
+    told = CONDITIONS.get(service.condition)
+    if told and service.state in (ServiceState.PROVISIONING, ServiceState.ACTIVE):
+        return show.badge(service.condition, told[0], tone=told[1])
+    return show.badge(service.state, service.get_state_display())
+
+
+def order_badge(order: Order) -> SafeString:
+    """The order's status."""
+    return show.badge(order.status, order.get_status_display())
+
+
+def order_link(order: Order) -> SafeString:
+    """The order's number, leading to its page."""
+    return show.link(order.number, reverse("portal:order_detail", args=[order.pk]))
+
+
+def service_link(service: Service) -> SafeString:
+    """The service's name, leading to its page."""
+    return show.link(service.name, reverse("portal:service_detail", args=[service.pk]))
+
+
+def order_table(orders: Iterable[Order], *, empty: Empty | None = None) -> Table:
+    """Orders: number and name, what of, where, for whom, when."""
+    return Table(
+        caption=_("Orders"),
+        columns=[
+            Column(_("Order")),
+            Column(_("Status")),
+            Column(_("Servers")),
+            Column(_("Project"), hide="md"),
+            Column(_("Placed by"), hide="lg"),
+            Column(_("Placed"), hide="sm"),
+        ],
+        rows=[
+            Row(
+                [
+                    show.stacked(order_link(order), order.name),
+                    order_badge(order),
+                    show.stacked(f"{order.quantity} × {order.offering_name}", order.site_code),
+                    order.project.name,
+                    order.placed_by.name,
+                    show.instant(order.placed_at),
+                ],
+                id=str(order.pk),
+            )
+            for order in orders
+        ],
+        empty=empty
+        or Empty(
+            _("No orders yet"),
+            _("Choose a server in the catalog; you see every term before you confirm."),
+            reverse("portal:catalog"),
+            _("Open the catalog"),
+            "shopping-cart",
+        ),
+    )
+
+
+def service_table(services: Iterable[Service], *, empty: Empty | None = None) -> Table:
+    """Services: name, honest status, where to connect, GPUs, since when."""
+    return Table(
+        caption=_("Services"),
+        columns=[
+            Column(_("Service")),
+            Column(_("Status")),
+            Column(_("Address"), hide="sm"),
+            Column(_("GPUs"), number=True),
+            Column(_("Project"), hide="md"),
+            Column(_("Ready since"), hide="md"),
+        ],
+        rows=[
+            Row(
+                [
+                    show.stacked(service_link(service), f"{service.sku} · {service.site_code}"),
+                    service_badge(service),
+                    show.code(service.address),
+                    service.gpus,
+                    service.project.name,
+                    show.instant(service.ready_at),
+                ],
+                id=str(service.pk),
+            )
+            for service in services
+        ],
+        empty=empty
+        or Empty(
+            _("No services yet"),
+            _("A service appears here as soon as an order is accepted."),
+            reverse("portal:catalog"),
+            _("Order a server"),
+            "server",
+        ),
+    )
+
+
+def audit_table(entries: Iterable[AuditEntry], *, narrowed: bool) -> Table:
+    """Acts: when, who, what, on what, with which result and why."""
+    return Table(
+        caption=_("Audit trail"),
+        columns=[
+            Column(_("When")),
+            Column(_("Who")),
+            Column(_("What")),
+            Column(_("On"), wrap=True),
+            Column(_("Result"), hide="sm"),
+            Column(_("Reason"), wrap=True, hide="lg"),
+            Column(_("From"), hide="xl"),
+        ],
+        rows=[
+            Row(
+                [
+                    show.instant(entry.at, seconds=True),
+                    show.stacked(entry.actor_name, _("operator staff"))
+                    if entry.actor_side == "platform"
+                    else entry.actor_name,
+                    show.code(entry.action),
+                    entry.subject_label or show.NOTHING,
+                    show.badge("done" if entry.result == "done" else "refused", entry.result),
+                    entry.reason or show.NOTHING,
+                    entry.ip or show.NOTHING,
+                ]
+            )
+            for entry in entries
+        ],
+        empty=Empty(
+            _("Nothing found") if narrowed else _("Nothing recorded yet"),
+            _("Try fewer letters.") if narrowed else "",
+            icon="history",
+        ),
+    )
+
+
+def access_terms(service: Service) -> dict[str, Any]:
+    """How to sign in to a server; empty until it is ready."""
+    if not service.address:
+        return {}
+    login = service.login or "root"
+    return {
+        "address": service.address,
+        "login": login,
+        "command": f"ssh {login}@{service.address}",
+        "host_keys": [f"{service.address} {key}" for key in service.host_keys],
+    }
+
+
+def service_terms(service: Service) -> list[Term]:
+    """What a service is and where it stands."""
+    return [
+        Term(_("Order"), order_link(service.order)),
+        Term(_("Project"), service.project.name),
+        Term(_("Offering"), service.order.offering_name, service.sku),
+        Term(_("GPUs"), service.gpus),
+        Term(_("Site"), service.site_code),
+        Term(_("Server"), service.node_name or show.NOTHING),
+        Term(_("Ready since"), show.instant(service.ready_at, seconds=True)),
+        Term(_("Ended"), show.instant(service.ended_at, seconds=True)),
+        Term(
+            _("Unit price"),
+            _("{price} per GPU-hour").format(
+                price=show.money(service.order.unit_price, service.order.currency)
+            ),
+            service.order.get_billing_basis_display(),
+        ),
+    ]
+
+
+def history_table(intervals: Iterable[Interval]) -> Table:
+    """The states a service was in, newest first, and whether they are charged."""
+    return Table(
+        caption=_("History of states"),
+        columns=[
+            Column(_("State")),
+            Column(_("From")),
+            Column(_("To")),
+            Column(_("Lasted"), number=True),
+            Column(_("Charged")),
+            Column(_("Why"), wrap=True, hide="lg"),
+        ],
+        rows=[
+            Row(
+                [
+                    show.badge(one.state, ServiceState(one.state).label),
+                    show.instant(one.start_at, seconds=True),
+                    _("goes on") if one.goes_on else show.instant(one.end_at, seconds=True),
+                    show.duration(one.seconds),
+                    _("charged") if one.is_charged else _("free"),
+                    one.cause,
+                ]
+            )
+            for one in reversed(list(intervals))
+        ],
+        empty=Empty(_("Nothing recorded yet"), icon="history"),
+    )
+
+
+def evidence_table(evidence: Iterable[dict[str, Any]]) -> Table:
+    """What the server itself reported, against what was ordered."""
+    return Table(
+        caption=_("Proof of readiness"),
+        columns=[
+            Column(_("Checked")),
+            Column(_("Ordered"), wrap=True),
+            Column(_("Seen"), wrap=True),
+            Column(_("Result")),
+        ],
+        rows=[
+            Row(
+                [
+                    item.get("item", ""),
+                    item.get("wanted", ""),
+                    item.get("seen", ""),
+                    show.badge("ok", _("right"))
+                    if item.get("ok")
+                    else show.badge("failed", _("wrong")),
+                ]
+            )
+            for item in evidence
+        ],
+        empty=Empty(
+            _("Not proven yet"),
+            _("The server reports its GPUs, keys and addresses itself; only then is it active."),
+            icon="shield-check",
+        ),
+    )
+
+
+def cost_table(cost: Cost) -> Table:
+    """The lines the invoice would have if the month ended now."""
+    rows = [(line, "") for line in cost.lines]
+    rows += [(line, _("late, of an invoiced month")) for line in cost.late_lines]
+    return Table(
+        caption=_("Lines so far"),
+        columns=[
+            Column(_("Service")),
+            Column(_("Project"), hide="md"),
+            Column(_("GPU-hours"), number=True),
+            Column(_("Unit price"), number=True, hide="sm"),
+            Column(_("Price"), hide="lg"),
+            Column(_("Amount"), number=True),
+        ],
+        rows=[
+            Row(
+                [
+                    show.stacked(
+                        show.link(
+                            line.service_name,
+                            reverse("portal:service_detail", args=[line.service_id]),
+                        ),
+                        note or f"{line.order_number} · {line.sku} × {line.quantity}",
+                    ),
+                    line.project_name,
+                    gpu_hours_display(line.gpu_seconds),
+                    show.money(line.unit_price, cost.currency),
+                    show.stacked(line.price_code, _price_kind(line.price_kind)),
+                    show.money(line.amount, cost.currency),
+                ]
+            )
+            for line, note in rows
+        ],
+        empty=Empty(
+            _("Nothing charged this month"),
+            _("Charging begins the second a server is proven ready."),
+            icon="coins",
+        ),
+        foot=Row(["", "", "", "", _("Subtotal"), show.money(cost.subtotal)]) if rows else None,
+    )
+
+
+def project_cost_table(cost: Cost) -> Table:
+    """The same by project."""
+    sums: dict[str, Money] = {}
+    for line in [*cost.lines, *cost.late_lines]:
+        amount = Money(line.amount, cost.currency)
+        name = line.project_name
+        sums[name] = sums[name] + amount if name in sums else amount
+    return Table(
+        caption=_("By project"),
+        columns=[Column(_("Project")), Column(_("Amount"), number=True)],
+        rows=[Row([name, show.money(amount)]) for name, amount in sorted(sums.items())],
+        empty=Empty(_("Nothing yet"), icon="folder"),
+    )
+
+
+def document_table(documents: Iterable[Document]) -> Table:
+    """Issued invoices and credit notes."""
+    return Table(
+        caption=_("Invoices"),
+        columns=[
+            Column(_("Number")),
+            Column(_("Kind")),
+            Column(_("Month")),
+            Column(_("Issued"), hide="sm"),
+            Column(_("Subtotal"), number=True, hide="md"),
+            Column(_("VAT"), number=True, hide="md"),
+            Column(_("Total"), number=True),
+        ],
+        rows=[
+            Row(
+                [
+                    document_link(document),
+                    DOCUMENT_KINDS[document.kind],
+                    document.period,
+                    show.instant(document.issued_at),
+                    show.money(document.subtotal, document.currency),
+                    show.money(document.tax, document.currency),
+                    show.money(document.total, document.currency),
+                ]
+            )
+            for document in documents
+        ],
+        empty=Empty(
+            _("No invoices yet"),
+            _("The first one appears when the operator closes the month."),
+            reverse("portal:costs"),
+            _("See the cost so far"),
+            "file-invoice",
+        ),
+    )
+
+
+def document_link(document: Document) -> SafeString:
+    """The document's number, leading to its page."""
+    return show.link(document.number, reverse("portal:invoice_detail", args=[document.pk]))
+
+
+def document_terms(document: Document) -> list[Term]:
+    """The head of a document."""
+    terms = [
+        Term(_("Kind"), DOCUMENT_KINDS[document.kind]),
+        Term(_("Month"), document.period, document.billing_timezone),
+        Term(_("Issued"), show.instant(document.issued_at, seconds=True)),
+        Term(
+            _("Billed to"), document.customer.get("legal_name") or document.customer.get("name", "")
+        ),
+        Term(_("Known up to"), show.instant(document.as_of, seconds=True)),
+    ]
+    if document.corrects is not None:
+        terms.append(Term(_("Corrects"), document_link(document.corrects), document.reason))
+    return terms
+
+
+def line_table(document: Document) -> Table:
+    """The lines of a document; each amount leads to what it follows from."""
+    money = document.currency
+    return Table(
+        caption=_("Lines"),
+        columns=[
+            Column(_("What"), wrap=True),
+            Column(_("Project"), hide="md"),
+            Column(_("GPU-hours"), number=True),
+            Column(_("Unit price"), number=True, hide="sm"),
+            Column(_("Price"), hide="lg"),
+            Column(_("Amount"), number=True),
+            Column(""),
+        ],
+        rows=[
+            Row(
+                [
+                    show.stacked(
+                        line.service_name or line.description,
+                        f"{LINE_KINDS[line.kind]} · {line.order_number} · {line.sku} × {line.quantity}",
+                    ),
+                    line.project_name,
+                    gpu_hours_display(line.gpu_seconds),
+                    show.money(line.unit_price, money),
+                    show.stacked(line.price_code, _price_kind(line.price_kind)),
+                    show.money(line.amount, money),
+                    show.link(_("Explain"), reverse("portal:invoice_line", args=[line.pk])),
+                ]
+            )
+            for line in document.lines.all()
+        ],
+        empty=Empty(_("No lines"), icon="file-invoice"),
+    )
+
+
+def line_terms(explained: dict[str, Any]) -> list[Term]:
+    """What a line follows from."""
+    line, price = explained["line"], explained["price"]
+    currency = explained["document"].currency
+    return [
+        Term(_("Kind"), LINE_KINDS[line.kind]),
+        Term(_("Service"), service_link(explained["service"])),
+        Term(_("Order"), order_link(explained["order"])),
+        Term(_("Project"), explained["project"].name),
+        Term(
+            _("Unit price"),
+            _("{price} per GPU-hour").format(price=show.money(line.unit_price, currency)),
+            f"{line.price_code} · {_price_kind(line.price_kind)}",
+        ),
+        Term(_("Price valid from"), show.instant(price.effective_from if price else None)),
+        Term(_("Price valid to"), show.instant(price.effective_to if price else None)),
+        Term(_("Amount"), show.money(line.amount, currency)),
+    ]
+
+
+def usage_table(usage: Iterable[dict[str, Any]]) -> Table:
+    """The charged intervals of a line, with the record each comes from."""
+    return Table(
+        caption=_("Charged time"),
+        columns=[
+            Column(_("State")),
+            Column(_("From")),
+            Column(_("To")),
+            Column(_("Seconds"), number=True),
+            Column(_("Server"), hide="md"),
+            Column(_("Cause"), wrap=True, hide="lg"),
+            Column(_("Recorded"), hide="xl"),
+        ],
+        rows=[
+            Row(
+                [
+                    show.badge(one["state"], ServiceState(one["state"]).label),
+                    show.instant(one["start_at"], seconds=True),
+                    show.instant(one["end_at"], seconds=True),
+                    f"{one['seconds']:,}",
+                    one["node"] or show.NOTHING,
+                    one["cause"],
+                    show.instant(one["recorded_at"], seconds=True),
+                ]
+            )
+            for one in usage
+        ],
+        empty=Empty(_("No charged time"), icon="clock"),
+    )
+
+
+def _price_kind(kind: str) -> str:
+    return str(PriceKind(kind).label) if kind else ""

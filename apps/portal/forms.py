@@ -1,0 +1,139 @@
+"""What people fill in on the portal's pages."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+
+from apps.accounts.models import Project, SSHKey, User
+from apps.accounts.roles import TENANT_ROLES
+from apps.accounts.ssh_keys import EXAMPLE
+from apps.catalog.models import Image
+from apps.orders.models import IfUnavailable, Quote
+
+
+class QuoteForm(forms.Form):
+    """How much of an offering, and where."""
+
+    site = forms.ChoiceField(label=_("Site"))
+    quantity = forms.IntegerField(label=_("Servers"), min_value=1, initial=1)
+
+    def __init__(self, *args: Any, sites: Iterable[tuple[str, str]], most: int, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.fields["site"].choices = list(sites)  # type: ignore[attr-defined]
+        self.fields["quantity"].widget.attrs["max"] = most
+        self.fields["quantity"].help_text = _("At most {most} in one order.").format(most=most)
+
+
+class PlaceForm(forms.Form):
+    """What an order needs besides its quote."""
+
+    project = forms.ChoiceField(label=_("Project"), help_text=_("Costs are shown by project."))
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=60,
+        help_text=_("Letters, digits and hyphens; it becomes the host name."),
+    )
+    image = forms.ChoiceField(label=_("Image"))
+    ssh_keys = forms.MultipleChoiceField(
+        label=_("SSH keys"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    pasted = forms.CharField(
+        label=_("Or paste public keys"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "placeholder": EXAMPLE, "spellcheck": "false"}),
+        help_text=_("One line each. At least one key is needed to sign in to the server."),
+    )
+    if_unavailable = forms.ChoiceField(
+        label=_("If no server is free now"),
+        widget=forms.RadioSelect,
+        initial=IfUnavailable.FAIL,
+        choices=[
+            (IfUnavailable.FAIL, _("Refuse the order; nothing is kept")),
+            (
+                IfUnavailable.QUEUE,
+                _("Wait in the queue, first come first served; free until ready"),
+            ),
+        ],
+    )
+
+    def __init__(
+        self,
+        *args: Any,
+        quote: Quote,
+        projects: Iterable[Project],
+        images: Iterable[Image],
+        keys: Iterable[SSHKey],
+        **kwargs: Any,
+    ):
+        super().__init__(*args, **kwargs)
+        choices = {
+            "project": [(str(project.pk), project.name) for project in projects],
+            "image": [(image.code, image.name) for image in images],
+            "ssh_keys": [(str(key.pk), f"{key.name} · {key.fingerprint[:19]}…") for key in keys],
+        }
+        for name, known in choices.items():
+            self.fields[name].choices = known  # type: ignore[attr-defined]
+        if choices["ssh_keys"]:
+            self.fields["ssh_keys"].initial = [choices["ssh_keys"][0][0]]
+        else:
+            del self.fields["ssh_keys"]
+            self.fields["pasted"].label = _("SSH public keys")
+            self.fields["pasted"].required = True
+        if quote.quantity > 1:
+            self.fields["name"].help_text = _(
+                "Letters, digits and hyphens; the servers are numbered behind it: name-1, name-2 …"
+            )
+
+
+class PersonForm(forms.Form):
+    """Somebody new in the organisation."""
+
+    email = forms.EmailField(label=_("Email"))
+    name = forms.CharField(label=_("Name"), max_length=120)
+    role = forms.ChoiceField(label=_("Role"))
+    language = forms.ChoiceField(label=_("Language"), choices=settings.LANGUAGES)
+
+    def __init__(self, *args: Any, actor: User, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.fields["role"].choices = [  # type: ignore[attr-defined]
+            (role.value, role.label) for role in reversed(TENANT_ROLES)
+        ]
+        self.fields["language"].initial = actor.language
+
+
+class ProjectForm(forms.Form):
+    """A new project."""
+
+    name = forms.CharField(label=_("Name"), max_length=80)
+    description = forms.CharField(label=_("Description"), max_length=300, required=False)
+
+
+class SSHKeyForm(forms.Form):
+    """A public key to keep."""
+
+    name = forms.CharField(
+        label=_("Name"), max_length=80, help_text=_("Which device it belongs to, for example.")
+    )
+    public_key = forms.CharField(
+        label=_("Public key"),
+        widget=forms.Textarea(attrs={"rows": 4, "placeholder": EXAMPLE, "spellcheck": "false"}),
+        help_text=_("One line, from the .pub file: ssh-ed25519, ecdsa, or ssh-rsa of 3072 bits."),
+    )
+
+
+class AccessKeyForm(forms.Form):
+    """A key for programs."""
+
+    name = forms.CharField(
+        label=_("Name"), max_length=80, help_text=_("Which program uses it, for example.")
+    )
+    days = forms.IntegerField(label=_("Valid for days"), min_value=1, max_value=365, initial=90)
+
+
+class LimitForm(forms.Form):
+    """A project's own share; empty takes it away."""
+
+    max_gpus = forms.IntegerField(label=_("GPUs at most"), min_value=0, required=False)

@@ -1,0 +1,129 @@
+"""How far the work on services is, for pages that show several: three queries whatever their number."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.utils.translation import gettext as _
+
+from apps.core import show
+from apps.core.tables import StepView
+from apps.orders.models import Service
+from apps.orders.states import ServiceState
+from apps.portal import cells
+from apps.portal.offers import expected_words
+from apps.provisioning import blueprints
+from apps.provisioning import selectors as provisioning
+from apps.provisioning.models import Run
+from apps.provisioning.selectors import Expectation
+from apps.provisioning.states import RunStatus, StepStatus
+
+UNDER_WAY = (ServiceState.PROVISIONING, ServiceState.DELETING)
+
+
+@dataclass(frozen=True)
+class Work:
+    """The latest work on a service, as its customer sees it."""
+
+    step: int
+    of: int
+    label: str
+    note: str
+    steps: list[StepView]
+
+
+@dataclass(frozen=True)
+class ServiceView:
+    """A service with its badge and, while something is done to it, how far that is."""
+
+    service: Service
+    badge: Any
+    detail: str
+    work: Work | None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether its state is about to change."""
+        return self.service.state in UNDER_WAY
+
+
+def service_views(services: Iterable[Service], *, briefly: bool = False) -> list[ServiceView]:
+    """Services with the work on them; `briefly`: only how far, neither each step nor usual times."""
+    shown = list(services)
+    latest = latest_runs(
+        [one.pk for one in shown if one.state in UNDER_WAY], with_steps=not briefly
+    )
+    times: dict[tuple[str, UUID], Expectation] = {}
+    views = []
+    for one in shown:
+        run = latest.get(one.pk)
+        work = None
+        if run is not None:
+            kind = (run.sku, run.site_id)
+            if not briefly and kind not in times:
+                times[kind] = provisioning.expectation(sku=run.sku, site=run.site_id)
+            work = work_view(run, times.get(kind))
+        views.append(ServiceView(one, cells.service_badge(one), one.condition_detail, work))
+    return views
+
+
+def latest_runs(services: Iterable[UUID], *, with_steps: bool) -> dict[UUID, Run]:
+    """The newest run of each service."""
+    wanted = list(services)
+    if not wanted:
+        return {}
+    runs = provisioning.runs().filter(service__in=wanted)
+    found: dict[UUID, Run] = {}
+    for run in runs.prefetch_related("steps") if with_steps else runs:
+        found.setdefault(run.service, run)
+    return found
+
+
+def work_view(run: Run, times: Expectation | None) -> Work:
+    """A run in the customer's words: no errors of the infrastructure. Without times: no steps."""
+    described = blueprints.get(run.blueprint, run.version).steps
+    current = min(run.position, len(described) - 1)
+    steps = []
+    if times is not None:
+        steps = [
+            StepView(
+                view.label, _step_state(run, view.status, place == current), at=_at(view.ended_at)
+            )
+            for place, view in enumerate(provisioning.step_views(run))
+        ]
+    return Work(
+        step=current + 1,
+        of=len(described),
+        label=_label(run, str(described[current].label), current + 1, len(described)),
+        note=_note(run, times),
+        steps=steps,
+    )
+
+
+def _label(run: Run, label: str, step: int, of: int) -> str:
+    if run.status in (RunStatus.UNDOING, RunStatus.UNDONE):
+        return _("Undoing what was done")
+    return _("Step {step} of {of}: {label}").format(step=step, of=of, label=label)
+
+
+def _note(run: Run, times: Expectation | None) -> str:
+    if times is None or run.status != RunStatus.FORWARD or run.blueprint not in _builders():
+        return ""
+    return _("usually ready after: {times}").format(times=expected_words(times))
+
+
+def _step_state(run: Run, status: str, is_current: bool) -> str:
+    if status == StepStatus.DONE:
+        return "done"
+    if status in (StepStatus.FAILED, StepStatus.LEAKED):
+        return "failed"
+    return "now" if is_current and run.status == RunStatus.FORWARD else "next"
+
+
+def _at(value: Any) -> Any:
+    return show.instant(value, seconds=True) if value else ""
+
+
+def _builders() -> set[str]:
+    return {blueprint.name for blueprint in blueprints.BUILDERS.values()}

@@ -1,0 +1,66 @@
+"""Orders and their progress."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from apps.accounts.access import needs, person
+from apps.core.live import is_live, live, live_answer
+from apps.core.paging import paginate
+from apps.orders import selectors, services
+from apps.orders.states import ORDER, OrderStatus
+from apps.portal import cells, progress
+from apps.portal.answers import go
+
+OVER = (OrderStatus.REFUSED, OrderStatus.CANCELLED, OrderStatus.CLOSED)
+
+
+@require_GET
+@needs("order.view")
+def order_list(request: HttpRequest) -> HttpResponse:
+    """Every order, newest first."""
+    page = paginate(selectors.orders(), cursor=request.GET.get("cursor", ""))
+    context = {"table": cells.order_table(page.items), "page": page}
+    return render(request, "portal/order_list.html", context)
+
+
+@require_GET
+@needs("order.view")
+def order_detail(request: HttpRequest, order_id: UUID) -> HttpResponse:
+    """One order: live progress of its servers, what was agreed, the way to cancel it."""
+    order = selectors.order_by_id(order_id)
+    views = progress.service_views(selectors.services_of_order(order.pk))
+    waits = order.status == OrderStatus.QUEUED
+    busy = any(view.is_busy for view in views)
+    in_use = any(view.service.ready_at for view in views)
+    part = live(request, busy=busy or waits, ended=order.status in OVER and not busy)
+    context = {
+        "order": order,
+        "badge": cells.order_badge(order),
+        "views": views,
+        "place": selectors.queue_place(order.pk) if waits else None,
+        "part": part,
+        "may_cancel": person(request).may("order.cancel")
+        and ORDER.can(order.status, "cancel")
+        and not in_use,
+    }
+    if is_live(request):
+        return live_answer(request, "portal/order_detail.html#live", context, part)
+    context["terms"] = cells.order_terms(order)
+    return render(request, "portal/order_detail.html", context)
+
+
+@require_POST
+@needs("order.cancel")
+def order_cancel(request: HttpRequest, order_id: UUID) -> HttpResponse:
+    """Cancel an order none of whose servers is in use yet."""
+    order = selectors.order_by_id(order_id)
+    services.cancel_order(
+        order_id=order.pk, actor=person(request), reason=request.POST.get("reason", "")
+    )
+    told = _("{number} is cancelled; nothing is charged.").format(number=order.number)
+    return go(request, reverse("portal:order_detail", args=[order.pk]), told)
