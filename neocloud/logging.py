@@ -1,6 +1,7 @@
 """Structured logs: events and facts, bound to request and tenant at the edge, secrets hidden."""
 
 import re
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -55,7 +56,9 @@ def configure(*, as_json: bool, level: str = "INFO") -> dict[str, Any]:
     renderer: Processor = (
         structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
         if as_json
-        else structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
     )
     return {
         "version": 1,

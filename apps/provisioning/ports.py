@@ -57,8 +57,11 @@ class Compute(Protocol):
     def get_node(self, node: UUID) -> ObservedNode:
         """One node as it is now. Raises NodeFault when it is not there."""
 
-    def reserve(self, node: UUID, *, name: str, instance: UUID) -> None:
-        """Claim an available node for an instance; fine if it holds the node already."""
+    def reserve(self, node: UUID, *, name: str, instance: UUID) -> bool:
+        """Claim an available node for an instance, fine if it holds the node already; False: not decided yet.
+
+        Raises NodeFault when the node cannot be claimed.
+        """
 
     def unreserve(self, node: UUID, *, name: str, instance: UUID) -> None:
         """Give the claim back; fine if it is gone."""

@@ -17,6 +17,7 @@ from apps.orders.services.states import (
     show_condition,
     terminate_service,
 )
+from apps.orders.services.tenants import open_tenant
 
 __all__ = [
     "accept_from_queue",
@@ -28,6 +29,7 @@ __all__ = [
     "make_quote",
     "mark_ready",
     "move_service",
+    "open_tenant",
     "place_order",
     "protect_service",
     "set_project_limit",

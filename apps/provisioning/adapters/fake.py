@@ -108,15 +108,16 @@ class FakeCompute:
         with self._call("get_node", node):
             return self._node(node).seen
 
-    def reserve(self, node: UUID, *, name: str, instance: UUID) -> None:
+    def reserve(self, node: UUID, *, name: str, instance: UUID) -> bool:
         """Claim an available node."""
         with self._call("reserve", node):
             found = self._node(node)
             if found.seen.instance_id == instance:
-                return
+                return True
             if found.seen.instance_id or found.seen.provision_state != "available":
                 raise NodeFault("none of the requested nodes are available and match")
             found.seen = replace(found.seen, instance_id=instance)
+            return True
 
     def unreserve(self, node: UUID, *, name: str, instance: UUID) -> None:
         """Give the claim back."""

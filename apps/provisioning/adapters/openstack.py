@@ -5,6 +5,7 @@ node is read again and decides.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -28,6 +29,7 @@ WATCHED = (
     "reservation,instance_uuid,last_error,provision_updated_at"
 )
 DISCOVERED = WATCHED + ",properties,extra,driver_info,automated_clean"
+STEP_NAMES = re.compile(r"'step': '([^']+)'.*?'interface': '([^']+)'")  # in a history event's text
 UNREACHABLE = (
     keystone.ConnectFailure,
     keystone.ConnectTimeout,
@@ -116,22 +118,21 @@ class Ironic:
         for entry in entries:
             kind, at = str(entry.get("event_type")), _instant(entry.get("created_at"))
             if kind == "automated_cleaning_start":
-                started, ended, steps, result = at, None, [], "started"
+                started, ended, result = at, None, "started"
+                steps = _step_names(entry.get("event"))
             elif kind == "automated_cleaning_end":
                 ended = at
                 result = "failed" if entry.get("severity") == "ERROR" else "success"
             elif kind == "cleaning" and entry.get("severity") == "ERROR":
                 ended, result, detail = at, "failed", str(entry.get("event"))
-            if "clean" in kind and entry.get("event"):
-                steps.append(str(entry["event"])[:200])
         return CleaningRecord(started, ended, tuple(steps), result, detail)
 
     # ------------------------------------------------------------------ changing
-    def reserve(self, node: UUID, *, name: str, instance: UUID) -> None:
+    def reserve(self, node: UUID, *, name: str, instance: UUID) -> bool:
         """Claim a node through Ironic's allocation API; the allocation's UUID becomes the instance's."""
         current = self._node(node)
         if current.get("instance_uuid") == str(instance):
-            return
+            return True
         found = self._maybe("GET", f"/v1/allocations/{instance}")
         if found is None:
             self._call(
@@ -146,12 +147,13 @@ class Ironic:
             )
             found = self._call("GET", f"/v1/allocations/{instance}")
         if found.get("state") == "allocating":
-            raise Transient("the allocation is under way")
+            return False
         if found.get("state") == "error":
             self._maybe("DELETE", f"/v1/allocations/{instance}")
             raise NodeFault(f"Ironic cannot allocate the node: {found.get('last_error')}")
         if found.get("node_uuid") != str(node):
             raise Unknown(f"allocation {instance} holds node {found.get('node_uuid')}")
+        return True
 
     def unreserve(self, node: UUID, *, name: str, instance: UUID) -> None:
         """Delete the allocation; undeploying has done so already when the node was deployed."""
@@ -293,7 +295,7 @@ def _observed(node: dict[str, Any], nics: tuple[ObservedNIC, ...] = ()) -> Obser
             "cpus": _whole(properties.get("cpus")),
             "memory_mib": _whole(properties.get("memory_mb")),
             "disk_gb": _whole(properties.get("local_gb")),
-            "gpu": [{"model_code": gpus["model"], "count": gpus["count"]}] if gpus else [],
+            "gpu": [{"reported_name": gpus["model"], "count": gpus["count"]}] if gpus else [],
         },
         rack=str(extra.get("rack") or ""),
         unit=_whole(extra.get("unit")) or None,
@@ -301,6 +303,11 @@ def _observed(node: dict[str, Any], nics: tuple[ObservedNIC, ...] = ()) -> Obser
         bmc_address=str(driver.get("redfish_address") or driver.get("ipmi_address") or ""),
         nics=nics,
     )
+
+
+def _step_names(event: Any) -> list[str]:
+    """`vendor.log_passthrough` out of the text of a history event."""
+    return [f"{where}.{name}" for name, where in STEP_NAMES.findall(str(event or ""))]
 
 
 def _whole(value: Any) -> int:

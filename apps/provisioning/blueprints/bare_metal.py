@@ -26,9 +26,11 @@ DEPLOYING = ("deploying", "wait call-back", "deploy hold")
 
 def claim_node(work: Work) -> Outcome:
     """Ironic agrees that the node is ours: its allocation carries the service's id."""
-    work.compute.reserve(
+    held = work.compute.reserve(
         work.server.infra_id, name=work.name("claim"), instance=work.run.service
     )
+    if not held:
+        return Wait("the claim is being decided", seconds=1)
     return Done({"instance": str(work.run.service)}, detail=work.server.name)
 
 
