@@ -75,6 +75,7 @@ def install() -> None:
             (place / "stamp").write_text(fingerprint(place, pins))
             say(f"{place.name} installed")
         _install_assets()
+        _compile_translations()
 
 
 @contextlib.contextmanager
@@ -177,3 +178,15 @@ def _install_assets() -> None:
         (VENDOR / name).write_text(SOURCE_MAP.sub("", text))
     stamp.write_text(want)
     say("page assets installed")
+
+
+def _compile_translations() -> None:
+    """Catalogues are kept as text; programs read the compiled form."""
+    for source in ROOT.glob("locale/*/LC_MESSAGES/*.po"):
+        target = source.with_suffix(".mo")
+        if target.exists() and target.stat().st_mtime >= source.stat().st_mtime:
+            continue
+        settings = {"DJANGO_SETTINGS_MODULE": "neocloud.settings.test"}
+        command: list[str | Path] = [python(), "manage.py", "compile_translations"]
+        _finish("translations", _start("translations", command, cwd=ROOT, environment=settings))
+        return
