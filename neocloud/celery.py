@@ -11,17 +11,24 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "neocloud.settings.dev")
 app = Celery("neocloud", task_cls="apps.tenancy.tasks:TenantTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.CELERY_DB_REUSE_MAX = 100  # otherwise Celery opens a new connection for every task
+app.conf.result_expires = None  # no results are kept, so beat has none to clean up
 app.autodiscover_tasks()
+
+
+def _every(seconds: float, task: str) -> dict[str, object]:
+    """A schedule entry whose message is dropped when a worker would only see it too late."""
+    return {"task": task, "schedule": seconds, "options": {"expires": max(seconds, 5.0)}}
+
 
 # Countdown, eta and autoretry are never used: whatever waits is a row, and these wake it up.
 app.conf.beat_schedule = {
-    "relay-outbox": {"task": "apps.tenancy.tasks.relay_outbox", "schedule": 2.0},
-    "dispatch-pending-work": {"task": "apps.tenancy.tasks.dispatch_pending_work", "schedule": 2.0},
-    "watch-sites": {"task": "apps.provisioning.tasks.watch_sites", "schedule": 2.0},
-    "sweep-runs": {"task": "apps.provisioning.tasks.sweep_runs", "schedule": 2.0},
-    "serve-queues": {"task": "apps.orders.tasks.serve_queues", "schedule": 5.0},
-    "send-notices": {"task": "apps.notices.tasks.send_notices", "schedule": 5.0},
-    "seal-audit": {"task": "apps.audit.tasks.seal_platform", "schedule": 30.0},
+    "relay-outbox": _every(2.0, "apps.tenancy.tasks.relay_outbox"),
+    "dispatch-pending-work": _every(2.0, "apps.tenancy.tasks.dispatch_pending_work"),
+    "watch-sites": _every(2.0, "apps.provisioning.tasks.watch_sites"),
+    "sweep-runs": _every(2.0, "apps.provisioning.tasks.sweep_runs"),
+    "serve-queues": _every(5.0, "apps.orders.tasks.serve_queues"),
+    "send-notices": _every(5.0, "apps.notices.tasks.send_notices"),
+    "seal-audit": _every(30.0, "apps.audit.tasks.seal_platform"),
 }
 
 

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 import structlog
-from celery import Task, shared_task
+from celery import Task, current_task, shared_task
 from celery.exceptions import Reject
 
 from apps.core.realms import NOBODY, PLATFORM, speaker
@@ -22,9 +22,10 @@ HEADER = "neo_tenant"
 
 
 class TenantTask(Task):
-    """Runs in the tenant it was sent from; a task without one is refused unless it says `platform=True`.
+    """Runs in the tenant it was sent from; without one it is refused, or says `platform=True`.
 
-    The tenant travels in a header, so groups, chord callbacks and retries keep it.
+    The tenant travels in a header, so groups, chord callbacks and retries keep it: what a task
+    sends as or after it ends takes the header of that task.
     """
 
     abstract = True
@@ -39,15 +40,15 @@ class TenantTask(Task):
         return super().apply_async(args, kwargs, headers=headers, **options)
 
     def _sender(self) -> str:
-        carried = getattr(self.request, HEADER, None) or (self.request.get("headers") or {}).get(
-            HEADER
-        )
         who = speaker()
         if who not in (PLATFORM, NOBODY):
             return who
-        if carried:
-            return str(carried)
-        raise RuntimeError(f"{self.name} belongs to a tenant and was sent without one")
+        carried = getattr(self.request, HEADER, None)
+        if carried is None and current_task:
+            carried = getattr(current_task.request, HEADER, None)
+        if carried is None:
+            raise RuntimeError(f"{self.name} belongs to a tenant and was sent without one")
+        return str(carried)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on the right side and leave the connection speaking for nobody."""

@@ -131,6 +131,7 @@ def test_an_entry_the_owner_of_the_database_changed_is_found(own_database, tampe
         with transaction.atomic():
             for _number in range(3):
                 entry = _act(None, after={"amount": 2})
+        own_database.settle()
         assert sealing.seal() == 3
         assert sealing.verify().broken_at is None
     with own_database.connect("neo_owner") as owner:
@@ -154,5 +155,6 @@ def test_entries_of_a_transaction_still_open_wait_for_the_next_seal(own_database
         assert sealing.seal() == 0
         slow.execute("COMMIT")
         slow.close()
+        own_database.settle()
         assert sealing.seal() == 2
         assert sealing.verify() == sealing.Verdict(2, 0, None)

@@ -14,7 +14,7 @@ def _all_rows(table):
 
 
 def test_signing_in_and_keys_leave_no_secret_behind(acme, capfd, caplog):
-    wrong = "a wrong passphrase"
+    wrong = "wrong-passphrase"
     person = a_person(email="kim@example.com")
     browser = a_browser("acme")
     browser.post("/account/login/", {"login": "kim@example.com", "password": wrong})

@@ -1,6 +1,7 @@
-"""The outbox relay and the dispatcher: in order per subject, at least once, nothing for what was rolled back."""
+"""The relay and the dispatcher: in order per subject, at least once, nothing rolled back."""
 
 import threading
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
@@ -30,9 +31,12 @@ def seen(monkeypatch, own_database):
     return log
 
 
-def _deliver(**given):
+def _deliver(own_database=None):
+    """Run the relay; with the database given, after all that was begun before has ended."""
+    if own_database is not None:
+        own_database.settle()
     with platform_context():
-        return relay.deliver_waiting(**given)
+        return relay.deliver_waiting()
 
 
 def _publish(tenant, subject, **payload):
@@ -47,7 +51,7 @@ def test_events_arrive_in_order_in_their_tenant_and_once(own_database, seen):
     _publish(globex, thing, n=9)
     with platform_context(), transaction.atomic():
         outbox.publish("thing.happened", subject=thing, n=7)
-    assert _deliver() == 5
+    assert _deliver(own_database) == 5
     assert seen == [(acme.pk, thing, 0), (acme.pk, thing, 1), (acme.pk, thing, 2),
                     (globex.pk, thing, 9), (None, thing, 7)]  # fmt: skip
     assert _deliver() == 0
@@ -63,7 +67,7 @@ def test_an_event_is_not_published_outside_a_transaction(own_database):
 
 def test_an_event_of_a_change_that_was_rolled_back_never_arrives(own_database, seen):
     acme = own_database.tenant("acme")
-    with tenant_context(acme), pytest.raises(ZeroDivisionError), transaction.atomic():
+    with tenant_context(acme), suppress(ZeroDivisionError), transaction.atomic():
         outbox.publish("thing.happened", subject=uuid7(), n=1)
         raise ZeroDivisionError
     assert _deliver() == 0
@@ -88,7 +92,7 @@ def test_an_event_is_delivered_only_when_its_change_is_there(own_database, seen)
     assert _deliver() == 0  # the second waits too, or the order would be lost
     slow.execute("COMMIT")
     slow.close()
-    assert _deliver() == 2
+    assert _deliver(own_database) == 2
     assert [n for _tenant, _thing, n in seen] == [1, 2]
 
 
@@ -97,7 +101,7 @@ def test_a_failing_event_backs_off_and_holds_back_only_its_own_subject(own_datab
     event = _publish(acme, bad, n=1, fails=True)
     _publish(acme, bad, n=2)
     _publish(acme, good, n=3)
-    assert _deliver() == 1
+    assert _deliver(own_database) == 1
     assert [n for *_who, n in seen] == [3]
     with platform_context():
         event.refresh_from_db()
@@ -108,7 +112,7 @@ def test_a_failing_event_backs_off_and_holds_back_only_its_own_subject(own_datab
     assert _deliver() == 0  # not before its time
     with platform_context():
         OutboxEvent.objects.update(next_try_at=event.created_at - timedelta(seconds=1))
-    assert _deliver() == 2
+    assert _deliver(own_database) == 2
     assert [n for *_who, n in seen] == [3, 1, 2]
 
 
@@ -121,7 +125,7 @@ def test_what_a_failing_handler_wrote_is_undone(own_database, monkeypatch):
 
     monkeypatch.setattr(relay, "HANDLERS", {"thing.happened": [half]})
     _publish(acme, uuid7())
-    assert _deliver() == 0
+    assert _deliver(own_database) == 0
     with platform_context():
         assert not WorkPending.objects.exists()
 
@@ -131,10 +135,12 @@ def test_a_relay_that_dies_between_handling_and_noting_delivers_again(
 ):
     _publish(own_database.tenant("acme"), uuid7(), n=1)
     with monkeypatch.context() as dying:
-        dying.setattr(relay, "_deliver", lambda event: (relay.HANDLERS[event.name][0](event), 1 / 0))
+        dying.setattr(
+            relay, "_deliver", lambda event: (relay.HANDLERS[event.name][0](event), 1 / 0)
+        )
         with pytest.raises(ZeroDivisionError):
-            _deliver()
-    assert _deliver() == 1
+            _deliver(own_database)
+    assert _deliver(own_database) == 1
     assert len(seen) == 2
 
 
@@ -142,6 +148,7 @@ def test_two_relays_at_once_deliver_once(own_database, seen):
     _publish(own_database.tenant("acme"), uuid7(), n=1)
     other = own_database.connect()
     other.execute("SELECT pg_advisory_lock(%s)", [relay._LOCK])
+    own_database.settle()
     assert _deliver() == 0
     other.close()
     start, results = threading.Barrier(2), []

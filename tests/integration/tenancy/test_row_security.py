@@ -1,5 +1,7 @@
 """Row level security: who speaks decides which rows of `public` exist."""
 
+from contextlib import suppress
+
 import pytest
 from django.apps import apps
 from django.db import connection, transaction
@@ -95,7 +97,7 @@ def test_people_of_two_tenants_live_apart(acme, globex):
 
 
 def test_contexts_nest_and_come_back_even_after_an_error(acme, globex):
-    with pytest.raises(ZeroDivisionError), tenant_context(globex), platform_context():
+    with suppress(ZeroDivisionError), tenant_context(globex), platform_context():
         assert speaker() == "platform"
         raise ZeroDivisionError
     assert current_tenant_id() == acme.pk
@@ -105,7 +107,7 @@ def test_contexts_nest_and_come_back_even_after_an_error(acme, globex):
 
 
 def test_a_rolled_back_savepoint_does_not_leave_the_connection_on_the_wrong_side(acme, globex):
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
+    with suppress(ZeroDivisionError), transaction.atomic():
         with tenant_context(globex):
             assert not WorkPending.objects.exists()
         raise ZeroDivisionError

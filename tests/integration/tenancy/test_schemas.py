@@ -1,4 +1,4 @@
-"""Both kinds of schema are exactly what the models declare: tables, policies, grants; by script or by migration."""
+"""Both kinds of schema are what the models declare, made by script or by migration."""
 
 from typing import Any
 

@@ -69,7 +69,7 @@ def test_two_connections_with_one_backend_are_a_pooler_in_transaction_mode(
 
 
 class _Shared:
-    """What a connection through PgBouncer in transaction mode looks like: somebody else's backend."""
+    """A connection through PgBouncer in transaction mode: somebody else's backend."""
 
     def __init__(self, real):
         self._real = real

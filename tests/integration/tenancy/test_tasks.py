@@ -46,14 +46,22 @@ def of_the_platform() -> None:
 
 @pytest.fixture
 def worker(own_database, settings):
-    """A worker of this process on an in-memory broker, and a table where tasks say what they saw."""
+    """A worker on an in-memory broker, and a table where tasks say what they saw."""
     with own_database.connect("neo_owner") as owner:
-        owner.execute("CREATE TABLE public.seen (id bigserial, what text, schema text, speaker text)")
+        owner.execute(
+            "CREATE TABLE public.seen (id bigserial, what text, schema text, speaker text)"
+        )
         owner.execute("GRANT ALL ON public.seen, public.seen_id_seq TO neo_app")
-    before = {name: app.conf[name] for name in ("broker_url", "result_backend", "task_ignore_result")}
-    app.conf.update(broker_url="memory://", result_backend="cache+memory://", task_ignore_result=False)
+    before = {
+        name: app.conf[name] for name in ("broker_url", "result_backend", "task_ignore_result")
+    }
+    app.conf.update(
+        broker_url="memory://", result_backend="cache+memory://", task_ignore_result=False
+    )
     app.set_current()
-    with start_worker(app, pool="threads", concurrency=2, perform_ping_check=False, loglevel="ERROR"):
+    with start_worker(
+        app, pool="threads", concurrency=2, perform_ping_check=False, loglevel="ERROR"
+    ):
         yield
     app.conf.update(before)
     connections.close_all()
@@ -63,7 +71,9 @@ def _seen(own_database, count: int) -> list[tuple[str, str, str]]:
     """The records, once there are as many; the database tells when one is added."""
     with own_database.connect("neo_owner") as owner:
         for _wait in range(300):
-            rows = owner.execute("SELECT what, schema, speaker FROM public.seen ORDER BY id").fetchall()
+            rows = owner.execute(
+                "SELECT what, schema, speaker FROM public.seen ORDER BY id"
+            ).fetchall()
             if len(rows) >= count:
                 return rows
             owner.execute("SELECT pg_sleep(0.05)")
