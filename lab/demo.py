@@ -183,7 +183,9 @@ def first_act(owner: Person, finance: Person, slug: str, out: Path) -> dict[str,
     service = follow(owner, order, "terminated")
     tell("cleaned with proof and back in the pool")
     cost = owner.get("/usage")
-    tell(f"the portal's cost so far: {cost['total']['amount']} {cost['total']['currency']} with tax")
+    tell(
+        f"the portal's cost so far: {cost['total']['amount']} {cost['total']['currency']} with tax"
+    )
     return bill(owner, finance, order, service, slug, out)
 
 

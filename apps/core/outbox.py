@@ -14,6 +14,7 @@ from apps.core.realms import current_tenant_id
 
 Handler = Callable[[OutboxEvent], None]
 HANDLERS: dict[str, list[Handler]] = {}
+WAKERS: list[Callable[[], None]] = []  # called after the commit of an event; a lost call is harmless
 WORK: dict[str, str] = {"seal_audit": "apps.audit.tasks.seal_tenant"}  # kind → task run in the tenant
 
 
@@ -21,9 +22,12 @@ def publish(name: str, *, subject: UUID, **payload: Any) -> OutboxEvent:
     """Write an event beside its change. Must run inside a transaction; names are past: `order.placed`."""
     if not transaction.get_connection().in_atomic_block:
         raise RuntimeError(f"{name}: an event is published inside the transaction of its change")
-    return OutboxEvent.objects.create(
+    event = OutboxEvent.objects.create(
         name=name, subject=subject, payload=payload, tenant=current_tenant_id()
     )
+    for wake in WAKERS:
+        transaction.on_commit(wake, robust=True)
+    return event
 
 
 def on(name: str) -> Callable[[Handler], Handler]:

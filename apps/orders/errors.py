@@ -3,6 +3,7 @@
 from django.utils.translation import gettext_lazy as _
 
 from apps.core.errors import Conflict, Invalid, NotFound
+from apps.inventory.errors import OutOfCapacity
 
 
 class UnknownOffering(Invalid):
@@ -17,6 +18,25 @@ class UnknownSite(Invalid):
 
     code = "unknown_site"
     message = _("Site {site} does not sell {sku}. Choose one of: {known}.")
+
+
+class SiteSilent(Conflict):
+    """The site has not answered for a while: what it last said of its servers may be wrong."""
+
+    code = "site_silent"
+    message = _(
+        "Site {site} has not answered since {since}. Choose another site, or try again when it "
+        "answers."
+    )
+
+
+class OthersWait(OutOfCapacity):
+    """Servers may be free, but they belong to who has waited longer."""
+
+    message = _(
+        "{waiting} orders already wait for {resource_class} servers in {site}, so none is free. "
+        "Choose to wait in the queue, or choose another site."
+    )
 
 
 class WrongQuantity(Invalid):

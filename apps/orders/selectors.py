@@ -1,10 +1,11 @@
 """Questions about orders, services, quotas and the queue."""
 
+from collections import Counter
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet, Sum
 
 from apps.accounts.models import Project
 from apps.core.errors import NotFound
@@ -19,7 +20,7 @@ from apps.orders.models import (
     ServiceProjection,
     TenantLimit,
 )
-from apps.orders.services.limits import gpus_in_use, project_gpus_in_use, services_in_use
+from apps.orders.services.limits import ENDED, gpus_in_use, services_in_use
 from apps.orders.states import OrderStatus, ServiceState
 from apps.tenancy.selectors import current_tenant
 
@@ -87,36 +88,37 @@ def facts_of(service_id: UUID) -> QuerySet[Fact]:
     return Fact.objects.filter(service=service_id).order_by("start_at", "recorded_at", "id")
 
 
-def quota_use() -> list[QuotaUse]:
-    """The tenant's use and limits: GPUs, services, then each project with a share of its own."""
+def gpu_quota_use() -> QuotaUse:
+    """The tenant's GPUs in use beside their limit."""
     tenant = current_tenant().id
     limit = TenantLimit.objects.filter(tenant=tenant).first()
-    rows = [
+    return QuotaUse("gpus", gpus_in_use(tenant=tenant), limit.max_gpus if limit else None)
+
+
+def quota_use() -> list[QuotaUse]:
+    """The tenant's use and limits: GPUs, then services."""
+    tenant = current_tenant().id
+    limit = TenantLimit.objects.filter(tenant=tenant).first()
+    return [
         QuotaUse("gpus", gpus_in_use(tenant=tenant), limit.max_gpus if limit else None),
         QuotaUse("services", services_in_use(tenant=tenant), limit.max_services if limit else None),
     ]
-    return rows
 
 
 def project_use() -> list[tuple[Project, QuotaUse]]:
-    """Each open project's GPUs beside its share."""
+    """Each open project's GPUs beside its share; four statements, whatever the numbers."""
     limits = dict(ProjectLimit.objects.values_list("project_id", "max_gpus"))
+    used: Counter[UUID] = Counter()
+    held = Service.objects.exclude(state__in=ENDED).values_list("project_id")
+    for project_id, gpus in held.annotate(gpus=Sum("gpus")).order_by():
+        used[project_id] += gpus
+    queued = Order.objects.filter(status=OrderStatus.QUEUED).values_list("project_id")
+    for project_id, gpus in queued.annotate(n=Sum(F("quantity") * F("gpus_each"))).order_by():
+        used[project_id] += gpus
     return [
-        (
-            project,
-            QuotaUse(
-                project.name, project_gpus_in_use(project=project.pk), limits.get(project.pk)
-            ),
-        )
+        (project, QuotaUse(project.name, used[project.pk], limits.get(project.pk)))
         for project in Project.objects.filter(archived_at=None).order_by("name")
     ]
-
-
-def queue_length(*, site_id: UUID, resource_class: str) -> int:
-    """How many orders of all tenants wait for this kind of node."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT public.orders_queue_length(%s, %s)", [site_id, resource_class])
-        return int(cursor.fetchone()[0])
 
 
 def queue_place(order_id: UUID) -> int | None:

@@ -1,19 +1,30 @@
 """The queue, as Celery runs it."""
 
+import structlog
 from celery import shared_task
 
 from apps.orders import services
+from apps.orders.models import QueueEntry
 from apps.orders.selectors import queue_heads
 from apps.tenancy.context import tenant_by_id, tenant_context
+
+log = structlog.get_logger(__name__)
 
 
 @shared_task(platform=True)
 def serve_queues() -> None:
-    """Offer capacity to the head of each queue, again and again until one has to wait."""
+    """Offer capacity to the head of each queue, again and again until every head has to wait."""
     for _round in range(50):
-        served = False
-        for entry in queue_heads():
-            with tenant_context(tenant_by_id(entry.tenant)):
-                served = services.accept_from_queue(order_id=entry.order) or served
-        if not served:
+        served = [_serve(entry) for entry in queue_heads()]
+        if not any(served):
             return
+
+
+def _serve(entry: QueueEntry) -> bool:
+    """Serve one head; what goes wrong with it holds back its own queue only."""
+    try:
+        with tenant_context(tenant_by_id(entry.tenant)):
+            return services.accept_from_queue(order_id=entry.order)
+    except Exception:
+        log.exception("queue.stuck", order=str(entry.order), tenant=str(entry.tenant))
+        return False

@@ -28,6 +28,7 @@ class CleaningRecord:
     steps: tuple[str, ...]
     result: str  # success, failed, started or none
     detail: str = ""
+    was_deployed: bool = True  # did anything of a customer reach the node since the instant?
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from apps.core.secrets import token_hash
 from apps.inventory import services as inventory
 from apps.inventory.models import Site
 from apps.orders.models import Service
+from apps.orders.states import ServiceState
 from apps.provisioning import adapters, blueprints
 from apps.provisioning.engine import claims, endings, journal
 from apps.provisioning.engine.steps import Blueprint
@@ -27,7 +28,7 @@ from apps.provisioning.errors import (
 )
 from apps.provisioning.models import CallHome, Run, RunStep
 from apps.provisioning.states import OPEN, RUN, RunStatus, StepStatus
-from apps.tenancy.context import tenant_by_id, tenant_context
+from apps.tenancy.context import platform_context, tenant_by_id, tenant_context
 from apps.tenancy.selectors import current_tenant
 
 LARGEST_REPORT = 64 * 1024
@@ -39,8 +40,11 @@ def start_run(*, service_id: UUID, removing: bool = False) -> Run | None:
 
     Runs in the service's tenant. A second call, at the same moment or later, changes nothing.
     """
-    service = Service.objects.select_related("order").get(pk=service_id)
-    offering = Offering.objects.select_related("gpu_model").get(sku=service.sku)
+    service = Service.objects.select_for_update(of=("self",)).select_related("order").get(pk=service_id)
+    if service.state != (ServiceState.DELETING if removing else ServiceState.PROVISIONING):
+        return None  # a late message: what it asked for is wanted no more
+    with platform_context():  # the offering may be hidden from the tenant by now; what was agreed stands
+        offering = Offering.objects.select_related("gpu_model").get(sku=service.sku)
     table = blueprints.REMOVERS if removing else blueprints.BUILDERS
     blueprint = table[offering.service_model]
     if Run.objects.filter(service=service_id, blueprint=blueprint.name).exists():
@@ -88,6 +92,9 @@ def _wanted(service: Service, offering: Offering) -> dict[str, Any]:
         "gpu_model": model.reported_name,
         "gpu_memory_mib": model.memory_mib,
         "readiness_seconds": offering.readiness_seconds,
+        "max_replacements": offering.max_replacements,
+        "resource_class": offering.resource_class,
+        "traits": offering.traits,
     }
 
 

@@ -5,6 +5,7 @@ from uuid import UUID
 import structlog
 from celery import shared_task
 from django.db import transaction
+from kombu.exceptions import OperationalError
 
 from apps.provisioning.engine import claims, runs, watcher
 
@@ -18,8 +19,8 @@ def wake_after_commit(run_id: UUID) -> None:
 
 def _send(run_id: UUID) -> None:
     try:
-        advance_run.delay(str(run_id))
-    except OSError as error:  # the broker is away: the row is due and will be swept
+        advance_run.apply_async([str(run_id)], retry=False)
+    except (OSError, OperationalError) as error:  # the broker is away: the row is due and will be swept
         log.warning("run.wake_lost", run=str(run_id), error=str(error))
 
 

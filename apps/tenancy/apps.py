@@ -14,7 +14,10 @@ class TenancyConfig(AppConfig):
         from django.db.migrations.recorder import MigrationRecorder
         from django_tenants.management.commands.migrate_schemas import MigrateSchemasCommand
 
-        from apps.tenancy import checks, upgrades  # noqa: F401
+        from apps.core import outbox
+        from apps.tenancy import checks, tasks, upgrades  # noqa: F401
+
+        outbox.WAKERS.append(tasks.wake_relay)
 
         MigrateSchemasCommand.autodetector = makemigrations.Command.autodetector
         MigrationRecorder.has_table = upgrades.has_migration_table  # type: ignore[method-assign]

@@ -6,6 +6,8 @@ from uuid import UUID
 import structlog
 from celery import Task, current_task, shared_task
 from celery.exceptions import Reject
+from django.conf import settings
+from kombu.exceptions import OperationalError
 
 from apps.core.realms import NOBODY, PLATFORM, speaker
 from apps.tenancy import relay
@@ -73,6 +75,16 @@ class TenantTask(Task):
 def relay_outbox() -> None:
     """Deliver waiting events."""
     relay.deliver_waiting()
+
+
+def wake_relay() -> None:
+    """Deliver soon; when the broker is away, beat wakes the relay later."""
+    if not settings.CELERY_BROKER_URL:
+        return
+    try:
+        relay_outbox.apply_async(retry=False, expires=10)
+    except (OSError, OperationalError) as error:
+        log.warning("relay.wake_lost", error=str(error))
 
 
 @shared_task(platform=True)

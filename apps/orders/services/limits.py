@@ -3,15 +3,17 @@
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import F, Sum
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
 
 from apps.accounts.models import Project, User
 from apps.audit import services as audit
+from apps.core.errors import NotFound
 from apps.inventory.models import Allocation
 from apps.orders.errors import LimitTooLow, QuotaExceeded, TooManyServices
-from apps.orders.models import ProjectLimit, QueueEntry, Service, TenantLimit
-from apps.orders.states import ServiceState
+from apps.orders.models import Order, ProjectLimit, QueueEntry, Service, TenantLimit
+from apps.orders.states import OrderStatus, ServiceState
 
 HIGHEST = 100_000
 ENDED = (ServiceState.FAILED, ServiceState.TERMINATED, ServiceState.DELETING)
@@ -34,8 +36,11 @@ def gpus_in_use(*, tenant: UUID) -> int:
 
 
 def services_in_use(*, tenant: UUID) -> int:
-    """Services of the tenant of this connection that have not ended."""
-    return Service.objects.exclude(state__in=ENDED).count()
+    """Services of the tenant of this connection that have not ended, and those its queued orders will have."""
+    queued = Order.objects.filter(status=OrderStatus.QUEUED).aggregate(
+        n=Coalesce(Sum("quantity"), 0)
+    )["n"]
+    return Service.objects.exclude(state__in=ENDED).count() + int(queued)
 
 
 def project_gpus_in_use(*, project: UUID) -> int:
@@ -45,16 +50,10 @@ def project_gpus_in_use(*, project: UUID) -> int:
         .exclude(state__in=ENDED)
         .aggregate(n=Coalesce(Sum("gpus"), 0))["n"]
     )
-    from apps.orders.models import Order
-    from apps.orders.states import OrderStatus
-
-    queued = sum(
-        order.gpus
-        for order in Order.objects.filter(project=project, status=OrderStatus.QUEUED).only(
-            "quantity", "gpus_each"
-        )
-    )
-    return int(held) + queued
+    queued = Order.objects.filter(project=project, status=OrderStatus.QUEUED).aggregate(
+        n=Coalesce(Sum(F("quantity") * F("gpus_each")), 0)
+    )["n"]
+    return int(held) + int(queued)
 
 
 def reserve_quota(*, tenant: UUID, project: Project, gpus: int, services: int) -> None:
@@ -64,7 +63,11 @@ def reserve_quota(*, tenant: UUID, project: Project, gpus: int, services: int) -
     used = gpus_in_use(tenant=tenant)
     if used + gpus > limit.max_gpus:
         raise QuotaExceeded(
-            whose="your organisation", limit=limit.max_gpus, used=used, asked=gpus, field="quantity"
+            whose=_("your organisation"),
+            limit=limit.max_gpus,
+            used=used,
+            asked=gpus,
+            field="quantity",
         )
     count = services_in_use(tenant=tenant)
     if count + services > limit.max_services:
@@ -80,9 +83,9 @@ def reserve_quota(*, tenant: UUID, project: Project, gpus: int, services: int) -
             )
 
 
-def _checked(value: int, most: int) -> int:
+def _checked(value: int, most: int, field: str) -> int:
     if not 0 <= value <= most:
-        raise LimitTooLow(most=most, asked=value, field="max_gpus")
+        raise LimitTooLow(most=most, asked=value, field=field)
     return value
 
 
@@ -94,8 +97,8 @@ def set_tenant_limit(
     ensure_tenant_limit(tenant=tenant)
     limit = TenantLimit.objects.select_for_update().get(tenant=tenant)
     before = {"max_gpus": limit.max_gpus, "max_services": limit.max_services}
-    limit.max_gpus = _checked(max_gpus, HIGHEST)
-    limit.max_services = _checked(max_services, HIGHEST)
+    limit.max_gpus = _checked(max_gpus, HIGHEST, "max_gpus")
+    limit.max_services = _checked(max_services, HIGHEST, "max_services")
     limit.save(update_fields=["max_gpus", "max_services"])
     audit.record(
         actor,
@@ -110,17 +113,19 @@ def set_tenant_limit(
 @transaction.atomic
 def set_project_limit(*, project_id: UUID, max_gpus: int | None, actor: User) -> ProjectLimit | None:
     """Set a project's share of the tenant's limit; None takes the share away, so only the tenant's counts."""
-    project = Project.objects.select_for_update().get(pk=project_id)
+    tenant_limit = TenantLimit.objects.select_for_update().first()  # before the project: the lock order
+    project = Project.objects.select_for_update(no_key=True).filter(pk=project_id).first()
+    if project is None:
+        raise NotFound(field="project")
     own = ProjectLimit.objects.filter(project=project).first()
     before = {"max_gpus": own.max_gpus if own else None}
     if max_gpus is None:
         ProjectLimit.objects.filter(project=project).delete()
         own = None
     else:
-        tenant_limit = TenantLimit.objects.first()
         most = tenant_limit.max_gpus if tenant_limit else HIGHEST
         own, _made = ProjectLimit.objects.update_or_create(
-            project=project, defaults={"max_gpus": _checked(max_gpus, most)}
+            project=project, defaults={"max_gpus": _checked(max_gpus, most, "max_gpus")}
         )
     audit.record(
         actor, "project.limit_changed", project, before=before, after={"max_gpus": max_gpus}

@@ -12,6 +12,7 @@ from apps.accounts import ssh_keys
 from apps.audit import services as audit
 from apps.catalog.models import Image, Offering
 from apps.core import clock, outbox
+from apps.core.errors import NotFound
 from apps.core.uuids import uuid7
 from apps.inventory import services as inventory
 from apps.inventory.errors import OutOfCapacity
@@ -20,6 +21,8 @@ from apps.orders import projections
 from apps.orders.errors import (
     NoKeys,
     NotCancellable,
+    OthersWait,
+    Protected,
     QuoteExpired,
     QuoteNotFound,
     UnknownKey,
@@ -37,10 +40,12 @@ from apps.orders.models import (
     Service,
 )
 from apps.orders.numbers import next_order_serial
+from apps.orders.queues import queue_length
 from apps.orders.services.limits import reserve_quota
 from apps.orders.services.quoting import offering_of, site_of
 from apps.orders.services.states import begin_service, end_provisioning
 from apps.orders.states import ORDER, OrderStatus, ServiceState
+from apps.tenancy.context import platform_context
 from apps.tenancy.selectors import current_tenant
 
 log = structlog.get_logger(__name__)
@@ -110,8 +115,17 @@ def place_order(
 
 def _accept_or_queue(order: Order, offering: Offering, site: Site, *, actor: User | None) -> None:
     tenant = current_tenant()
-    if order.if_unavailable == IfUnavailable.QUEUE and _others_wait(site, offering):
-        _enter_queue(order, site, offering)  # nobody overtakes who waits already
+    if waiting := queue_length(site_id=site.pk, resource_class=offering.resource_class):
+        if order.if_unavailable == IfUnavailable.FAIL:  # nobody overtakes who waits already
+            raise OthersWait(
+                field="quantity",
+                waiting=waiting,
+                free=0,
+                wanted=order.quantity,
+                resource_class=offering.resource_class,
+                site=site.name,
+            )
+        _enter_queue(order, site, offering)
         return
     try:
         with transaction.atomic():
@@ -165,12 +179,6 @@ def _accept(
     )
 
 
-def _others_wait(site: Site, offering: Offering) -> bool:
-    from apps.orders.selectors import queue_length
-
-    return queue_length(site_id=site.pk, resource_class=offering.resource_class) > 0
-
-
 def _enter_queue(order: Order, site: Site, offering: Offering) -> None:
     ORDER.move(order, "queue")
     order.save(update_fields=["status"])
@@ -188,16 +196,17 @@ def _enter_queue(order: Order, site: Site, offering: Offering) -> None:
 
 @transaction.atomic
 def accept_from_queue(*, order_id: UUID) -> bool:
-    """Give a waiting order its capacity if there is some; True when it left the queue."""
+    """Give a waiting order its capacity if there is some; True when its entry left the queue."""
     order = Order.objects.select_for_update().get(pk=order_id)
     entry = QueueEntry.objects.select_for_update().filter(order=order_id, left_at=None).first()
     if order.status != OrderStatus.QUEUED or entry is None:
         if entry is not None:
             entry.left_at = clock.now()
             entry.save(update_fields=["left_at"])
-        return False
+        return entry is not None
     site = Site.objects.get(pk=order.site_id)
-    offering = Offering.objects.get(pk=order.offering_id)
+    with platform_context():  # the offering may be hidden from the tenant by now; what was agreed stands
+        offering = Offering.objects.get(pk=order.offering_id)
     try:
         with transaction.atomic():
             entry.left_at = clock.now()
@@ -212,14 +221,21 @@ def accept_from_queue(*, order_id: UUID) -> bool:
 def cancel_order(*, order_id: UUID, actor: User, reason: str = "") -> Order:
     """Cancel an order at any stage before its servers are in use; cancelling twice changes nothing.
 
-    Raises NotCancellable when a service was ready already.
+    Raises NotCancellable when a service was ready already, Protected when one is, NotFound.
     """
-    order = Order.objects.select_for_update().get(pk=order_id)  # lock
+    order = Order.objects.select_for_update().filter(pk=order_id).first()  # lock
+    if order is None:
+        raise NotFound(field="order")
     if order.status == OrderStatus.CANCELLED:
         return order
-    services = list(Service.objects.select_for_update().filter(order=order))
+    services = list(  # in the order in which their nodes are locked
+        Service.objects.select_for_update().filter(order=order).order_by("node_id")
+    )
     if any(service.ready_at for service in services):
         raise NotCancellable(number=order.number)
+    for service in services:
+        if service.is_protected and service.state == ServiceState.PROVISIONING:
+            raise Protected(name=service.name)
     before = order.status
     ORDER.move(order, "cancel")  # check and change
     order.status_reason = reason[:400]

@@ -11,12 +11,19 @@ from apps.core import clock
 from apps.core.money import Money
 from apps.inventory.models import Site
 from apps.inventory.states import SiteStatus
-from apps.orders.errors import UnknownOffering, UnknownSite, WrongCurrency, WrongQuantity
+from apps.orders.errors import (
+    SiteSilent,
+    UnknownOffering,
+    UnknownSite,
+    WrongCurrency,
+    WrongQuantity,
+)
 from apps.orders.models import PriceRule, Quote
 from apps.orders.states import CHARGES
 from apps.tenancy.selectors import current_tenant
 
 VALID_FOR = timedelta(hours=24)
+PATIENCE = timedelta(seconds=60)  # a site silent for longer sells nothing until it answers
 
 
 def offering_of(sku: str) -> Offering:
@@ -29,7 +36,10 @@ def offering_of(sku: str) -> Offering:
 
 
 def site_of(code: str, offering: Offering) -> Site:
-    """An active site that has nodes of the offering's resource class. Raises UnknownSite."""
+    """An active site that has nodes of the offering's resource class and answers.
+
+    Raises UnknownSite or SiteSilent.
+    """
     selling = Site.objects.filter(
         status=SiteStatus.ACTIVE, nodes__resource_class=offering.resource_class
     ).distinct()
@@ -37,6 +47,9 @@ def site_of(code: str, offering: Offering) -> Site:
     if site is None:
         known = ", ".join(selling.values_list("code", flat=True)) or "—"
         raise UnknownSite(site=code, sku=offering.sku, known=known, field="site")
+    silent = site.failing_since
+    if silent is not None and clock.now() - silent > PATIENCE:
+        raise SiteSilent(site=code, since=silent.isoformat(timespec="minutes"), field="site")
     return site
 
 

@@ -9,6 +9,7 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.audit import services as audit
 from apps.core import clock, outbox
+from apps.core.errors import NotFound
 from apps.inventory import services as inventory
 from apps.orders import projections
 from apps.orders.errors import NameNotConfirmed, Protected
@@ -113,9 +114,10 @@ def terminate_service(
 ) -> Service:
     """End a service: charging stops at this instant, its quota is returned, its node goes to cleaning.
 
-    Terminating again changes nothing. `confirm_name`, when given, must be the service's name. Raises Protected.
+    Terminating again changes nothing. `confirm_name`, when given, must be the service's name. Raises Protected,
+    NameNotConfirmed or NotFound.
     """
-    service = Service.objects.select_for_update().get(pk=service_id)  # lock
+    service = _locked(service_id)  # lock
     if service.state in (ServiceState.DELETING, *ENDED):
         return service
     if confirm_name is not None and confirm_name != service.name:
@@ -149,6 +151,20 @@ def finish_service(*, service_id: UUID, run: UUID) -> None:
     _close_order_if_over(order)
 
 
+def lock_wanted(*, service_id: UUID) -> bool:
+    """Lock a service before its nodes are touched; is it still wanted, so that work on it goes on?"""
+    _order, service = _lock_with_order(service_id)
+    return service.state == ServiceState.PROVISIONING
+
+
+def _locked(service_id: UUID) -> Service:
+    """The service under its row lock. Raises NotFound, the same for another tenant's."""
+    service = Service.objects.select_for_update().filter(pk=service_id).first()
+    if service is None:
+        raise NotFound(field="service")
+    return service
+
+
 def _lock_with_order(service_id: UUID) -> tuple[Order, Service]:
     """Order first, then service: the lock order of everything that touches both."""
     order = Order.objects.select_for_update().get(services=service_id)
@@ -166,8 +182,8 @@ def _close_order_if_over(order: Order) -> None:
 
 @transaction.atomic
 def protect_service(*, service_id: UUID, is_protected: bool, actor: User) -> Service:
-    """Put termination protection on or take it off."""
-    service = Service.objects.select_for_update().get(pk=service_id)
+    """Put termination protection on or take it off. Raises NotFound."""
+    service = _locked(service_id)
     if service.is_protected != is_protected:
         service.is_protected = is_protected
         service.save(update_fields=["is_protected"])

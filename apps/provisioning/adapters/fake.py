@@ -163,7 +163,7 @@ class FakeCompute:
             for record in reversed(self._node(node).cleanings):
                 if record.started_at and record.started_at >= since.replace(microsecond=0):
                     return record
-            return CleaningRecord(None, None, (), "none")
+            return CleaningRecord(None, None, (), "none", was_deployed=self._node(node).deploys > 0)
 
     # ------------------------------------------------------------------ inside
     def _node(self, node: UUID) -> FakeNode:

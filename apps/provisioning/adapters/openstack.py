@@ -125,7 +125,8 @@ class Ironic:
                 result = "failed" if entry.get("severity") == "ERROR" else "success"
             elif kind == "cleaning" and entry.get("severity") == "ERROR":
                 ended, result, detail = at, "failed", str(entry.get("event"))
-        return CleaningRecord(started, ended, tuple(steps), result, detail)
+        deployed = any(str(entry.get("event_type")).startswith("deploy") for entry in entries)
+        return CleaningRecord(started, ended, tuple(steps), result, detail, was_deployed=deployed)
 
     # ------------------------------------------------------------------ changing
     def reserve(self, node: UUID, *, name: str, instance: UUID) -> bool:

@@ -9,7 +9,7 @@ from apps.inventory import services as inventory
 from apps.orders import services as orders
 from apps.provisioning.blueprints import node_moves
 from apps.provisioning.blueprints.bare_metal import release_address
-from apps.provisioning.engine.endings import quarantine_node
+from apps.provisioning.engine.quarantine import quarantine_node
 from apps.provisioning.engine.steps import Blueprint, Done, Outcome, Step, Wait, Work
 from apps.provisioning.models import CallHome, Run
 

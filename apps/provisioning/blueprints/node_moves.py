@@ -3,11 +3,14 @@
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
+
 from apps.core.errors import NodeFault
 from apps.inventory import services as inventory
+from apps.inventory.errors import NotProvenClean
 from apps.inventory.models import Node
 from apps.inventory.states import NodeStatus
-from apps.provisioning.engine.endings import quarantine_node
+from apps.provisioning.engine.quarantine import quarantine_node
 from apps.provisioning.engine.steps import Done, Outcome, Wait, Work
 from apps.provisioning.models import Run
 
@@ -42,6 +45,8 @@ def remove_and_clean(work: Work, *, since: datetime) -> Outcome:
 def _cleaning(work: Work, since: datetime) -> dict[str, Any]:
     """The proof of cleaning, as the infrastructure's own history tells it."""
     record = work.compute.cleaning_since(work.server.infra_id, since)
+    if record.result == "none" and not record.was_deployed:
+        return never_used(work.now, is_simulated=work.site.is_simulated)
     return {
         "steps": list(record.steps),
         "started_at": record.started_at.isoformat() if record.started_at else None,
@@ -64,21 +69,21 @@ def recycle_if_proven(run: Run) -> None:
         return
     given = run.inputs.get("undo:deploy") or run.inputs.get("remove") or {}
     cleaning = given.get("cleaning")
-    if cleaning and cleaning.get("result") == "success":
-        inventory.recycle(node=node, proof=cleaning)
-        return
-    if cleaning is None and not run.steps.filter(name="deploy", attempts__gt=0).exists():
-        inventory.recycle(node=node, proof=_never_used(run))
-        return
-    quarantine_node(run, f"returned without proof of cleaning: {(cleaning or {}).get('result', 'none')}")
+    if cleaning is None and not run.steps.filter(name__in=("deploy", "remove"), attempts__gt=0):
+        cleaning = never_used(run.ended_at or run.created_at, is_simulated=run.site.is_simulated)
+    try:
+        with transaction.atomic():
+            inventory.recycle(node=node, proof=cleaning or {"result": "none"})
+    except NotProvenClean as refusal:
+        quarantine_node(run, refusal.detail)
 
 
-def _never_used(run: Run) -> dict[str, Any]:
-    ended = run.ended_at.isoformat() if run.ended_at else None
+def never_used(at: datetime, *, is_simulated: bool) -> dict[str, Any]:
+    """The proof of a node that no customer's data has reached: there is nothing to clean."""
     return {
-        "steps": ["never deployed in this run: nothing to clean"],
-        "started_at": ended,
-        "ended_at": ended,
+        "steps": ["never deployed: nothing to clean"],
+        "started_at": at.isoformat(),
+        "ended_at": at.isoformat(),
         "result": "success",
-        "simulated": run.site.is_simulated,
+        "simulated": is_simulated,
     }

@@ -30,12 +30,18 @@ def claim(run_id: UUID) -> Run | None:
             .filter(status__in=MOVING)
             .first()
         )
-        if run is None:
+        if run is None or _site_is_full(run):
             return None
         run.fence += 1
         run.lease_until = now + LEASE
         run.save(update_fields=["fence", "lease_until"])
     return run
+
+
+def _site_is_full(run: Run) -> bool:
+    """As many runs of the site are at work as it takes at once; the sweeper comes again."""
+    at_work = Run.objects.filter(site=run.site_id, lease_until__gt=clock.now()).count()
+    return at_work >= run.site.concurrency
 
 
 def due_runs(limit: int = 100) -> list[UUID]:
@@ -74,6 +80,13 @@ def locked(run: Run) -> Run:
 def give_back(run: Run) -> None:
     """End the lease early: nobody has to wait for it to run out."""
     Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_until=None)
+
+
+def put_off(run: Run, *, seconds: float) -> None:
+    """Give the run back and let nobody touch it for a while: something unforeseen happened here."""
+    Run.objects.filter(pk=run.pk, fence=run.fence).update(
+        lease_until=None, next_try_at=clock.now() + timedelta(seconds=seconds)
+    )
 
 
 def wake(run_ids: list[UUID]) -> None:

@@ -7,17 +7,16 @@ import structlog
 from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
-from apps.catalog.models import Offering
 from apps.core import clock
 from apps.inventory import services as inventory
 from apps.inventory.errors import OutOfCapacity
-from apps.inventory.models import Node
-from apps.inventory.states import NodeStatus
 from apps.notices import services as notices
 from apps.orders import services as orders
 from apps.orders.models import Condition
+from apps.provisioning import blueprints
 from apps.provisioning.engine import claims, journal
 from apps.provisioning.engine.policies import policy_of
+from apps.provisioning.engine.quarantine import quarantine_node
 from apps.provisioning.engine.steps import Blueprint, Step
 from apps.provisioning.models import Run, RunStep
 from apps.provisioning.states import RUN, RunStatus, StepStatus
@@ -35,7 +34,8 @@ def give_up_on_node(run: Run, step: Step, reason: str) -> bool:
         if fresh.status != RunStatus.FORWARD:
             return True
         quarantine_node(fresh, f"{step.name}: {reason}")
-        allowed = Offering.objects.get(pk=fresh.offering).max_replacements
+        replaces = blueprints.get(run.blueprint, run.version).replaces_nodes
+        allowed = int(run.wanted["max_replacements"]) if replaces else 0
         outcome = REPLACE if fresh.replacements < allowed else FAILED
         start_undo(fresh, outcome, f"{step.name}: {reason}")
         orders.show_condition(
@@ -46,7 +46,10 @@ def give_up_on_node(run: Run, step: Step, reason: str) -> bool:
 
 
 def give_up(run: Run, reason: str) -> bool:
-    """Undo everything; the customer is told and pays nothing."""
+    """Undo everything; the customer is told and pays nothing. A removal is never given up: a person looks."""
+    blueprint = blueprints.get(run.blueprint, run.version)
+    if not blueprint.replaces_nodes:
+        return hold(run, blueprint.step(run.position), reason)
     with transaction.atomic():
         fresh = claims.locked(run)
         if fresh.status == RunStatus.FORWARD:
@@ -91,16 +94,6 @@ def hold(run: Run, step: Step, reason: str) -> bool:
     return False
 
 
-def quarantine_node(run: Run, reason: str) -> None:
-    """Take the run's node out of the pool and open a ticket; inside the caller's transaction."""
-    if run.node_id is None:
-        return
-    node = Node.objects.get(pk=run.node_id)
-    if node.status in (NodeStatus.QUARANTINED, NodeStatus.RETIRED):
-        return
-    inventory.quarantine(node=node, reason=reason[:400], ticket_title=f"{node.name}: {reason}"[:200])
-
-
 def all_undone(run: Run, blueprint: Blueprint) -> bool:
     """Everything is undone: go on with another node, or end."""
     with transaction.atomic():
@@ -120,14 +113,13 @@ def _end_undone(run: Run, blueprint: Blueprint) -> None:
 
 
 def _replace(run: Run, blueprint: Blueprint) -> bool:
-    offering = Offering.objects.get(pk=run.offering)
     before = run.node_id
     try:
         with transaction.atomic():
             allocation = inventory.replace_allocation(
                 service=run.service,
-                resource_class=offering.resource_class,
-                traits=offering.traits,
+                resource_class=run.wanted["resource_class"],
+                traits=run.wanted["traits"],
             )
     except OutOfCapacity as error:
         run.outcome, run.reason = FAILED, f"{run.reason}; {error.detail}"[:500]

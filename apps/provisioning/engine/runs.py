@@ -47,6 +47,9 @@ def advance(run_id: UUID) -> bool:
             claims.give_back(run)
         except claims.LostClaim:
             log.info("run.claim_lost")
+        except Exception:
+            log.exception("run.crashed")
+            claims.put_off(run, seconds=60)
     return True
 
 
@@ -60,6 +63,8 @@ def _advance_once(run: Run) -> bool:
     fresh = claims.current(run)
     if fresh.site.status != SiteStatus.ACTIVE:
         return failures.pause(run, "site is paused")
+    if fresh.site.failing_since is not None:
+        return failures.pause(run, "site does not answer")  # the watcher finds out when it does
     blueprint = blueprints.get(fresh.blueprint, fresh.version)
     if fresh.status == RunStatus.FORWARD:
         return _forward(fresh, blueprint)

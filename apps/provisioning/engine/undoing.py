@@ -9,6 +9,7 @@ from apps.core import clock
 from apps.core.errors import FailureKind, OutsideError, Unknown
 from apps.provisioning.engine import claims, endings, failpoints, failures, journal, watcher
 from apps.provisioning.engine.intents import intend
+from apps.provisioning.engine.quarantine import quarantine_node
 from apps.provisioning.engine.steps import Blueprint, Done, Wait
 from apps.provisioning.models import Run, RunStep
 from apps.provisioning.states import STEP, StepStatus
@@ -91,7 +92,7 @@ def _undo_failed(run: Run, record: RunStep, error: OutsideError) -> bool:
         STEP.move(record, "leak")
         record.ended_at = clock.now()
         record.save()
-        endings.quarantine_node(fresh, f"{record.name} could not be undone: {error.detail}")
+        quarantine_node(fresh, f"{record.name} could not be undone: {error.detail}")
         journal.write(run, "leaked", step=record.name, detail=error.detail)
     return True
 

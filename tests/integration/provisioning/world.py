@@ -12,7 +12,7 @@ from apps.inventory.observations import ObservedNode
 from apps.orders import services as orders
 from apps.orders.models import Order, Service
 from apps.provisioning.adapters.fake import FakeCompute
-from apps.provisioning.engine import claims, runs
+from apps.provisioning.engine import claims, runs, watcher
 from apps.provisioning.models import CallHome, Run
 from apps.provisioning.services import receive_call_home
 from apps.provisioning.states import MOVING
@@ -93,6 +93,9 @@ def step(*, settle: bool = True) -> None:
     """Deliver events, let every run advance once as if its time had come, then finish what the site began."""
     deliver()
     with platform_context():
+        for site in Site.objects.filter(code=SITE):
+            Site.objects.filter(pk=site.pk).update(watch_due_at=clock.now(), watch_lease_until=None)
+            watcher.look(site.pk)
         Run.objects.filter(status__in=MOVING).update(next_try_at=clock.now(), lease_until=None)
         for run_id in claims.due_runs():
             runs.advance(run_id)
