@@ -7,6 +7,8 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from apps.core.money import MINOR_UNITS
+from apps.tenancy.errors import TenantExists
+from apps.tenancy.models import Tenant
 
 CURRENCIES = [(code, code) for code in MINOR_UNITS]
 ZONES = [
@@ -64,6 +66,13 @@ class TenantForm(forms.Form):
     max_services = forms.IntegerField(
         label=_("Limit: services"), min_value=0, max_value=100_000, initial=64
     )
+
+    def clean_slug(self) -> str:
+        """The short name, while it is free."""
+        slug: str = self.cleaned_data["slug"]
+        if Tenant.objects.filter(slug=slug).exists():
+            raise forms.ValidationError(TenantExists(slug=slug).detail)
+        return slug
 
     def terms(self) -> dict[str, Any]:
         """The columns of the tenant's row."""

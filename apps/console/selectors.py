@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum, Window
+from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum, Value, Window
 
 from apps.catalog.models import Offering, Price, PriceKind, Unit
 from apps.core.clock import NeoNow
@@ -171,21 +171,32 @@ def capacity() -> list[ClassCapacity]:
     return list(found.values())
 
 
-def with_queue(rows: list[ClassCapacity]) -> list[ClassCapacity]:
-    """The same rows with the orders that wait for them: one query."""
-    waiting = {
-        (row["site"], row["resource_class"]): row
-        for row in QueueEntry.objects.filter(left_at=None)
-        .values("site", "resource_class")
-        .annotate(orders=Count("id"), gpus_wanted=Sum("gpus"), since=Min("entered_at"))
-    }
-    for entry in rows:
-        row = waiting.get((entry.site_id, entry.resource_class))
-        if row is not None:
-            entry.waiting_orders = row["orders"]
-            entry.waiting_gpus = row["gpus_wanted"]
-            entry.waiting_since = row["since"]
-    return rows
+def with_queue(rows: list[ClassCapacity], *, site: UUID | None = None) -> list[ClassCapacity]:
+    """The same rows with the orders that wait for them, also where there is no node: one query."""
+    waiting = QueueEntry.objects.filter(left_at=None)
+    if site is not None:
+        waiting = waiting.filter(site=site)
+    place = Site.objects.filter(id=OuterRef("site"))
+    counted = (
+        waiting.values("site", "resource_class")
+        .annotate(
+            orders=Count("id"),
+            gpus_wanted=Sum("gpus"),
+            since=Min("entered_at"),
+            site_code=Subquery(place.values("code")[:1]),
+            site_name=Subquery(place.values("name")[:1]),
+        )
+        .order_by("site_name", "resource_class")
+    )
+    found = {(row.site_id, row.resource_class): row for row in rows}
+    for row in counted:
+        key = (row["site"], row["resource_class"])
+        if key not in found:
+            found[key] = ClassCapacity(key[0], row["site_code"], row["site_name"], key[1])
+        found[key].waiting_orders = row["orders"]
+        found[key].waiting_gpus = row["gpus_wanted"]
+        found[key].waiting_since = row["since"]
+    return list(found.values())
 
 
 def queue() -> QuerySet[Any]:
@@ -201,24 +212,35 @@ def queue() -> QuerySet[Any]:
 # --- orders and services -------------------------------------------------------------------------
 
 
-def funnel() -> list[tuple[str, str, int]]:
-    """Orders by status, in the order of their life: (status, label, count)."""
-    counts = orders_selectors.order_funnel()
-    return [(str(s), str(s.label), counts.get(str(s), 0)) for s in FUNNEL]
+@dataclass(frozen=True)
+class Standing:
+    """How many orders or services stand at a status, with their GPUs."""
+
+    status: str
+    label: str
+    count: int
+    gpus: int
 
 
-def services_by_state() -> list[tuple[str, str, int, int]]:
-    """Live services by ledger state: (state, label, services, GPUs)."""
-    rows = (
-        ServiceProjection.objects.filter(state__in=LIVE_SERVICES)
-        .values("state")
-        .annotate(n=Count("service"), g=Sum("gpus"))
-        .order_by()
+def funnel() -> tuple[list[Standing], list[Standing]]:
+    """Orders by status and live services by ledger state, as life goes: one query."""
+    orders_counted = OrderProjection.objects.values(kind=Value("order"), word=F("status")).annotate(
+        n=Count("order"), g=Sum("gpus")
     )
-    found = {row["state"]: row for row in rows}
-    return [
-        (str(s), str(s.label), found[s]["n"], found[s]["g"]) for s in LIVE_SERVICES if s in found
+    services_counted = (
+        ServiceProjection.objects.filter(state__in=LIVE_SERVICES)
+        .values(kind=Value("service"), word=F("state"))
+        .annotate(n=Count("service"), g=Sum("gpus"))
+    )
+    rows = orders_counted.order_by().union(services_counted.order_by(), all=True)
+    found = {(row["kind"], row["word"]): (row["n"], row["g"]) for row in rows}
+    stands = [Standing(str(s), str(s.label), *found.get(("order", str(s)), (0, 0))) for s in FUNNEL]
+    live = [
+        Standing(str(s), str(s.label), *found["service", str(s)])
+        for s in LIVE_SERVICES
+        if ("service", str(s)) in found
     ]
+    return stands, live
 
 
 def orders(

@@ -3,7 +3,9 @@
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from apps.accounts.access import needs
 from apps.audit import sealing
@@ -65,8 +67,9 @@ def audit_table(entries: list[AuditEntry]) -> Table:
 
 def _difference(entry: AuditEntry) -> Any:
     before, after = entry.before or {}, entry.after or {}
-    lines = [
-        f"{name}: {plain(before.get(name))} → {plain(after.get(name))}"
-        for name in dict.fromkeys([*before, *after])
-    ]
-    return plain(lines) if lines else ""
+    names = [n for n in dict.fromkeys([*before, *after]) if before.get(n) != after.get(n)]
+    if not names:
+        return ""
+    told = ngettext("{n} value", "{n} values", len(names)).format(n=len(names))
+    lines = plain([f"{n}: {plain(before.get(n))} → {plain(after.get(n))}" for n in names])
+    return format_html("<details><summary>{}</summary>{}</details>", told, lines)

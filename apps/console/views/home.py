@@ -26,6 +26,7 @@ def home(request: HttpRequest) -> HttpResponse:
     nodes, sites = selectors.nodes_out_of_service(), selectors.troubled_sites()
     events = selectors.late_events()
     capacity = selectors.with_queue(selectors.capacity())
+    orders, services = selectors.funnel()
     queued = sum(row.waiting_orders for row in capacity)
     figures = [
         _figure(_("Held runs"), held.total, "console:run_list", "?group=held", "player-pause"),
@@ -50,8 +51,8 @@ def home(request: HttpRequest) -> HttpResponse:
         "figures": figures,
         "tables": tables,
         "capacity": capacity_table(capacity),
-        "funnel": selectors.funnel(),
-        "services": selectors.services_by_state(),
+        "funnel": orders,
+        "services": services,
     }
     part = live(request, busy=False)
     if is_live(request):

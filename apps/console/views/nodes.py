@@ -23,7 +23,7 @@ from apps.core.live import is_live, live, live_answer
 from apps.core.paging import paginate
 from apps.core.tables import Column, Empty, Row, Table, Term
 from apps.inventory import services
-from apps.inventory.models import Allocation, Node, Site, Ticket
+from apps.inventory.models import Allocation, Node, Ticket
 from apps.inventory.states import NODE, NodeStatus
 
 MAP_LIMIT = 2000
@@ -73,9 +73,10 @@ def node_list(request: HttpRequest) -> HttpResponse:
 @needs("node.view")
 def node_map(request: HttpRequest) -> HttpResponse:
     """Every node of a site where it stands, with its health and who holds it; renews itself."""
-    sites = list(Site.objects.order_by("name"))
+    sites: list[Any] = selectors.sites_with_counts()
     wanted = request.GET.get("site", "")
-    site = next((one for one in sites if str(one.pk) == wanted), sites[0] if sites else None)
+    fullest = max(sites, key=lambda one: one.node_count, default=None)
+    site = next((one for one in sites if str(one.pk) == wanted), fullest)
     context: dict[str, Any] = {
         "sites": sites,
         "site": site,

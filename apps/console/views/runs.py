@@ -8,7 +8,8 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
@@ -87,7 +88,11 @@ def run_detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
         "stepper": stepper(run, steps),
         "terms": _run_terms(run),
         "wanted": _wanted(run),
-        "steps": [_step_detail(step, labels) for step in steps],
+        "steps": [
+            _step_detail(step, labels)
+            for step in steps
+            if step.status != StepStatus.PENDING or step.attempts
+        ],
         "events": event_table(run, selectors.run_events(run)),
     }
     leaked = any(step.status == StepStatus.LEAKED for step in steps)
@@ -126,9 +131,8 @@ def stepper(run: Run, steps: Sequence[RunStep]) -> list[StepView]:
         if run.status == RunStatus.HELD and step.position == run.position and state != "done":
             state = "failed"
         note = step.get_status_display() if state in ("now", "failed") else ""
-        views.append(
-            StepView(labels.get(step.name, step.name), state, note, show.instant(step.ended_at))
-        )
+        at = show.instant(step.ended_at) if step.ended_at else ""
+        views.append(StepView(labels.get(step.name, step.name), state, note, at))
     return views
 
 
@@ -203,7 +207,7 @@ def plain(value: Any) -> Any:
         value = [f"{name}: {plain(item)}" for name, item in value.items()]
     if isinstance(value, list):
         items = [(plain(item),) for item in value]
-        return format_html_join(format_html("<br>"), "{}", items) if items else show.NOTHING
+        return format_html_join(SafeString("<br>"), "{}", items) if items else show.NOTHING
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     return show.NOTHING if value is None or value == "" else value
@@ -218,11 +222,17 @@ def _step_detail(step: RunStep, labels: dict[str, str]) -> StepDetail:
         kind=cells.FAILURES.get(step.error_kind, step.error_kind),
         terms=[
             Term(_("Attempts"), step.attempts),
-            Term(_("Intended"), show.instant(step.intent_at, seconds=True)),
-            Term(_("Started"), show.instant(step.started_at, seconds=True)),
-            Term(_("Deadline"), show.instant(step.deadline, seconds=True)),
-            Term(_("Ended"), show.instant(step.ended_at, seconds=True)),
-            Term(_("Took"), show.duration(lasted)),
+            *(
+                Term(label, show.instant(at, seconds=True))
+                for label, at in (
+                    (_("Intended"), step.intent_at),
+                    (_("Started"), step.started_at),
+                    (_("Deadline"), step.deadline),
+                    (_("Ended"), step.ended_at),
+                )
+                if at is not None
+            ),
+            *([Term(_("Took"), show.duration(lasted))] if lasted is not None else []),
         ],
         evidence=_evidence(step.evidence) if step.evidence else None,
         output=plain(step.output) if step.output else "",

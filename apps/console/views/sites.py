@@ -78,7 +78,7 @@ def site_detail(request: HttpRequest, site_id: UUID) -> HttpResponse:
         "site": site,
         "status": show.badge(site.status, site.get_status_display()),
         "terms": _terms(site),
-        "capacity": capacity_table(selectors.with_queue(rows)),
+        "capacity": capacity_table(selectors.with_queue(rows, site=site.pk)),
         "pools": _pool_table(site),
         "runs": cells.run_table(
             selectors.runs(site=site.pk).filter(ended_at=None).order_by("-created_at", "-id")[:20]

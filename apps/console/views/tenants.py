@@ -30,6 +30,7 @@ from apps.core.tables import Column, Empty, Figure, Row, Table, Term
 from apps.orders import services as orders
 from apps.tenancy import services
 from apps.tenancy.context import tenant_context
+from apps.tenancy.errors import TenantExists
 from apps.tenancy.models import Tenant
 from apps.tenancy.states import TenantStatus
 
@@ -91,6 +92,8 @@ def tenant_create(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             tenant = _create(form, person(request))
+        except TenantExists as error:
+            form.add_error("slug", error.detail)
         except AppError as error:
             blame(form, error)
         except ValidationError as error:
@@ -115,6 +118,7 @@ def tenant_limits(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         return render(request, "console/tenant_limits.html", context, status=422)
     orders.set_tenant_limit(
         tenant=tenant.pk,
+        tenant_name=tenant.name,
         max_gpus=form.cleaned_data["max_gpus"],
         max_services=form.cleaned_data["max_services"],
         actor=person(request),
@@ -130,6 +134,7 @@ def _create(form: TenantForm, actor: User) -> Tenant:
     auditing.record(actor, "tenant.created", tenant, after={"slug": tenant.slug})
     orders.set_tenant_limit(
         tenant=tenant.pk,
+        tenant_name=tenant.name,
         max_gpus=data["max_gpus"],
         max_services=data["max_services"],
         actor=actor,

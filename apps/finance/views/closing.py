@@ -193,13 +193,17 @@ def _row(row: selectors.Closing) -> Row:
             cells.document_link(row.tenant.pk, document.document, document.number)
             if document
             else show.NOTHING,
-            cells.status_badge(row.state),
+            show.stacked(cells.status_badge(row.state), _since(document)),
             *amounts,
             show.money(row.credited) if row.credited else show.NOTHING,
         ],
         id=str(document.document) if document and row.state == "draft" else "",
         tone="yellow" if row.state == "missing" else "",
     )
+
+
+def _since(document: InvoiceProjection | None) -> Any:
+    return show.instant(document.issued_at or document.created_at) if document else ""
 
 
 def _totals(rows: Sequence[selectors.Closing]) -> Table:

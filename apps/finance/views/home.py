@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from apps.accounts.access import needs
 from apps.core import clock, show
@@ -46,8 +47,12 @@ def _so_far(rows: Sequence[selectors.MonthSoFar]) -> list[Figure]:
         Figure(
             row.currency,
             show.money(row.amount),
-            _("about, before VAT: {services} services of {tenants} tenants").format(
-                services=row.services, tenants=row.tenants
+            " · ".join(
+                (
+                    _("about, before VAT"),
+                    ngettext("{n} service", "{n} services", row.services).format(n=row.services),
+                    ngettext("{n} tenant", "{n} tenants", row.tenants).format(n=row.tenants),
+                )
             ),
             icon="coins",
         )

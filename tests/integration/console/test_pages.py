@@ -1,0 +1,216 @@
+"""Every page of the console opens, says what it should, and asks a bounded number of times."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from apps.accounts.roles import Role
+from apps.audit.models import AuditEntry
+from apps.core.uuids import uuid7
+from apps.orders.models import OrderProjection
+from apps.tenancy.context import tenant_context
+from tests.builders import an_instant
+from tests.integration.console.conftest import staff
+from tests.integration.console.operator import World, a_world, fill
+from tests.people import Browser
+
+PLAIN = (
+    "home", "capacity", "order_list", "run_list", "node_list", "node_map", "site_list",
+    "tenant_list", "tenant_create", "offering_list", "offering_import", "audit", "notices",
+    "search",
+)  # fmt: skip
+LISTS = ("order_list", "run_list", "node_list", "tenant_list", "audit")
+LIVE = ("home", "capacity", "node_map")
+MOST_QUERIES = 12
+
+
+def url(name: str, *args: Any) -> str:
+    return reverse(f"console:{name}", args=args, urlconf="neocloud.urls_platform")
+
+
+def details(world: World) -> dict[str, str]:
+    """The page of one thing of each kind."""
+    return {
+        "order_detail": url("order_detail", world.orders[1].pk),
+        "run_detail": url("run_detail", world.runs[0].pk),
+        "node_detail": url("node_detail", world.nodes[-1].pk),
+        "site_detail": url("site_detail", world.shop.site.pk),
+        "tenant_detail": url("tenant_detail", world.tenant.pk),
+    }
+
+
+def statements(browser: Browser, address: str, **headers: str) -> int:
+    """How many questions a page asks; changing sides and savepoints are none."""
+    with CaptureQueriesContext(connection) as found:
+        page = browser.get(address, headers=headers)
+    assert page.status_code == 200, address
+    told = [query["sql"] for query in found.captured_queries]
+    return sum(not sql.startswith(("SET search_path", "SAVEPOINT", "RELEASE")) for sql in told)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_page_opens_while_everything_is_empty(name: str, browser: Browser):
+    page = browser.get(url(name))
+    assert page.status_code == 200
+    assert page.text.count("<h1") == 1
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_page_asks_no_more_often_when_it_is_full(name: str, world: World, browser: Browser):
+    fill(world)
+    before = statements(browser, url(name))
+    fill(world)
+    assert statements(browser, url(name)) == before <= MOST_QUERIES
+
+
+def test_a_things_page_asks_no_more_often_when_there_is_more(world: World, browser: Browser):
+    fill(world)
+    for address in details(world).values():
+        browser.get(address)  # the first look at a tenant is recorded
+    before = {name: statements(browser, address) for name, address in details(world).items()}
+    addresses = details(world)
+    fill(world)
+    after = {name: statements(browser, address) for name, address in addresses.items()}
+    assert after == before
+    assert max(after.values()) <= MOST_QUERIES, after
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_and_its_rows_come_from_one_address(name: str, world: World, browser: Browser):
+    fill(world)
+    rows = browser.get(url(name), headers={"HX-Request": "true"})
+    assert rows.text.lstrip().startswith('<div id="rows"')
+    assert statements(browser, url(name), **{"HX-Request": "true"}) <= MOST_QUERIES
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_a_live_page_renews_its_part_and_says_when_nothing_changed(
+    name: str, world: World, browser: Browser
+):
+    fill(world)
+    asked = {"HX-Request": "true", "Neo-Live": "1"}
+    part = browser.get(url(name), headers=asked)
+    assert "<html" not in part.text
+    again = browser.get(url(name), headers=asked | {"If-None-Match": part["ETag"]})
+    assert again.status_code == 304
+
+
+def test_no_page_holds_inline_scripts_or_styles(world: World, browser: Browser):
+    fill(world)
+    for address in [*map(url, PLAIN), *details(world).values()]:
+        page = browser.get(address)
+        for forbidden in ("style=", "<style", "onclick", "hx-on", "<script>"):
+            assert forbidden not in page.text, address
+
+
+def test_home_shows_what_needs_a_person(world: World, browser: Browser):
+    fill(world)
+    page = browser.get(url("home")).text
+    for told in ("image not found", "fan 3 stands still", "the node does not answer"):
+        assert told in page
+    assert "the handler refused" in page
+    assert "gpu.b200.8x" in page  # an order waits for it, though there is none
+    assert "₩32,000" in page  # what eight GPUs do not earn in an hour
+
+
+def test_home_says_when_nothing_needs_anybody(browser: Browser):
+    assert "Nothing needs a person now." in browser.get(url("home")).text
+
+
+def test_a_runs_page_shows_steps_errors_and_who_decided(world: World, browser: Browser):
+    fill(world)
+    page = browser.get(url("run_detail", world.runs[0].pk)).text
+    for told in ("Install the operating system", "image not found", "Refused", "the engine"):
+        assert told in page
+    assert "Try the step again" in page
+
+
+def test_a_run_that_ended_stops_asking(world: World, browser: Browser):
+    fill(world)
+    with tenant_context(world.tenant):
+        run = world.orders[0].services.get().run_id
+    page = browser.get(url("run_detail", run), headers={"HX-Request": "true", "Neo-Live": "1"})
+    assert page.status_code == 286
+    assert "NVIDIA H200" in page.text  # the evidence
+    assert "as agreed" in page.text
+
+
+def test_lists_are_narrowed_and_paged(world: World, browser: Browser):
+    for number in range(60):
+        OrderProjection.objects.create(
+            order=uuid7(),
+            tenant=world.tenant.pk,
+            number=f"ORD-{number:06d}",
+            name=f"train-{number % 3}",
+            sku="bm-8xh200",
+            site_code="seoul",
+            quantity=1,
+            gpus=8,
+            status="accepted",
+            created_at=an_instant("2026-03-01T00:00:00"),
+        )
+    first = browser.get(url("order_list"), headers={"HX-Request": "true"}).text
+    assert first.count("<tr id=") == 50
+    following = first.split('rel="next" href="')[1].split('"')[0].replace("&amp;", "&")
+    second = browser.get(url("order_list") + following, headers={"HX-Request": "true"}).text
+    assert second.count("<tr id=") == 10
+    shown = {part.split('"')[0] for part in first.split('id="row-')[1:]}
+    assert not shown & {part.split('"')[0] for part in second.split('id="row-')[1:]}
+    narrowed = browser.get(url("order_list") + "?q=train-1").text
+    assert narrowed.count("<tr id=") == 20
+    assert browser.get(url("order_list") + "?cursor=nonsense").status_code == 422
+
+
+def test_nodes_are_found_by_serial_mac_and_status(world: World, browser: Browser):
+    fill(world)
+    node = world.nodes[0]
+    for text in (node.serial, node.nics.get().mac, node.name):
+        assert f"row-{node.pk}" in browser.get(url("node_list") + f"?q={text}").text
+    broken = browser.get(url("node_list") + "?status=quarantined").text
+    assert f"row-{world.nodes[-1].pk}" in broken
+    assert f"row-{node.pk}" not in broken
+
+
+def test_search_finds_things_of_every_kind(world: World, browser: Browser):
+    fill(world)
+    assert world.orders[0].number in browser.get(url("search") + "?q=train-0").text
+    assert world.nodes[0].name in browser.get(url("search") + f"?q={world.nodes[0].serial}").text
+    assert world.tenant.name in browser.get(url("search") + "?q=acme").text
+    assert "Nothing of that name" in browser.get(url("search") + "?q=zzzz").text
+
+
+def test_looking_at_a_tenant_is_recorded_in_its_own_trail(world: World, browser: Browser):
+    browser.get(url("tenant_detail", world.tenant.pk))
+    with tenant_context(world.tenant):
+        entry = AuditEntry.objects.get(action="staff.looked")
+        assert entry.actor_side == "platform"
+
+
+@pytest.mark.parametrize("role", [Role.OPERATOR, Role.FINANCE, Role.AUDITOR])
+def test_every_role_sees_the_console(role: str, world: World):
+    fill(world)
+    mine = staff(role)
+    for name in ("home", "capacity", "order_list", "run_list", "node_list", "site_list"):
+        assert mine.get(url(name)).status_code == 200
+    for address in details(world).values():
+        page = mine.get(address)
+        assert page.status_code == 200
+        may_act = role == Role.OPERATOR
+        if address == details(world)["run_detail"]:
+            assert ("Try the step again" in page.text) == may_act
+
+
+def test_a_page_speaks_korean_to_who_reads_korean(world: World, browser: Browser):
+    browser.cookies["neo_language"] = "ko"
+    assert '<html lang="ko"' in browser.get(url("home")).text
+
+
+def test_a_tenants_person_is_not_let_in(acme: Any):
+    world = a_world(acme)
+    stranger = Browser(headers={"host": "console.localhost"})
+    stranger.cookies["neo_session"] = "made-up"
+    assert stranger.get(url("home")).status_code == 302
+    assert world.tenant == acme
