@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.access import needs
 from apps.console import cells, selectors
 from apps.console.views.capacity import capacity_table
+from apps.console.views.runs import step_labels
 from apps.core import show
 from apps.core.live import is_live, live, live_answer
 from apps.core.models import OutboxEvent
@@ -73,7 +74,9 @@ def _leak_table(steps: Sequence[Any]) -> Table:
             [
                 show.stacked(cells.run_link(step.run), step.run.order_number),
                 cells.tenant_link(step.tenant, step.tenant_name),
-                show.stacked(step.name, step.error or show.NOTHING),
+                show.stacked(
+                    step_labels(step.run).get(step.name, step.name), step.error or show.NOTHING
+                ),
                 show.stacked(cells.node_link(step.run.node), step.run.site.name),
                 show.instant(step.ended_at),
                 _per_hour(selectors.lost_per_hour(step), step.currency),

@@ -34,6 +34,18 @@ GROUPS = (
     ("leaked", gettext_lazy("With a leak")),
     ("ended", gettext_lazy("Ended")),
 )
+WANTED = {
+    "gpus": gettext_lazy("GPUs"),
+    "gpu_model": gettext_lazy("GPU model"),
+    "gpu_memory_mib": gettext_lazy("Memory of a GPU (MiB)"),
+    "image": gettext_lazy("Image"),
+    "login": gettext_lazy("Login name"),
+    "ssh_keys": gettext_lazy("SSH keys"),
+    "traits": gettext_lazy("Traits"),
+    "resource_class": gettext_lazy("Resource class"),
+    "max_replacements": gettext_lazy("Other nodes at most"),
+    "readiness_seconds": gettext_lazy("Seconds to call home"),
+}
 STEP_STATES = {
     StepStatus.PENDING: "next",
     StepStatus.RUNNING: "now",
@@ -198,7 +210,10 @@ def _run_terms(run: Any) -> list[Term]:
 
 def _wanted(run: Run) -> list[Term]:
     """What was agreed and must be proven."""
-    return [Term(name.replace("_", " "), plain(value)) for name, value in run.wanted.items()]
+    return [
+        Term(WANTED.get(name, name.replace("_", " ")), plain(value))
+        for name, value in run.wanted.items()
+    ]
 
 
 def plain(value: Any) -> Any:

@@ -289,7 +289,7 @@ def _line_terms(tenant: Tenant, told: dict[str, Any]) -> list[Term]:
     ]
     if price is not None and book is not None:
         until = show.instant(price.effective_to) if price.effective_to else _("open")
-        url = f"{reverse('finance:price_book', args=[book.pk])}#price-{price.pk}"
+        url = f"{reverse('finance:price_book', args=[book.pk])}#row-{price.pk}"
         terms += [
             Term(_("Price book"), show.link(book.name, url)),
             Term(_("Price valid from"), show.instant(price.effective_from)),

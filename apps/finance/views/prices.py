@@ -100,7 +100,7 @@ def price_add(request: HttpRequest, book_id: UUID) -> HttpResponse:
         blame(form, error)
         return _page(request, book, form, status=422)
     if keep:
-        url = f"{reverse('finance:price_book', args=[book.pk])}#price-{price.pk}"
+        url = f"{reverse('finance:price_book', args=[book.pk])}#row-{price.pk}"
         return changed(request, url, _("The new price is kept."))
     ends, follows = selectors.running_at(
         versions, sku=price.sku, unit=price.unit, at=price.effective_from
@@ -173,7 +173,7 @@ def _version_table(book: PriceBook, versions: Sequence[Price], now: Any) -> Tabl
                 show.code(price.code),
                 _standing(price, now),
             ],
-            id=f"price-{price.pk}",
+            id=str(price.pk),
         )
         for price in versions
     ]
