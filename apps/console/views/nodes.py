@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from apps.accounts.access import needs, person
@@ -27,6 +28,16 @@ from apps.inventory.models import Allocation, Node, Ticket
 from apps.inventory.states import NODE, NodeStatus
 
 MAP_LIMIT = 2000
+VERBS = {
+    "admit": gettext_lazy("Admitted"),
+    "allocate": gettext_lazy("Allocated"),
+    "release": gettext_lazy("Released"),
+    "recycle": gettext_lazy("Proven clean"),
+    "quarantine": gettext_lazy("Quarantined"),
+    "service": gettext_lazy("Taken out for work"),
+    "restore": gettext_lazy("Restored"),
+    "retire": gettext_lazy("Retired"),
+}
 
 
 @dataclass(frozen=True)
@@ -321,7 +332,7 @@ def _event_table(node: Node) -> Table:
         Row(
             [
                 show.instant(event.at, seconds=True),
-                NODE.label(event.verb),
+                VERBS.get(event.verb, event.verb),
                 labels.get(NodeStatus(event.status), event.status)
                 if event.status in NodeStatus.values
                 else event.status,

@@ -34,6 +34,23 @@ GROUPS = (
     ("leaked", gettext_lazy("With a leak")),
     ("ended", gettext_lazy("Ended")),
 )
+KINDS = {
+    "created": gettext_lazy("begun"),
+    "started": gettext_lazy("step started"),
+    "waits": gettext_lazy("waits"),
+    "done": gettext_lazy("step done"),
+    "failed": gettext_lazy("step failed"),
+    "retry": gettext_lazy("tried again"),
+    "held": gettext_lazy("held for a person"),
+    "replaced": gettext_lazy("another node is taken"),
+    "undo": gettext_lazy("undoing begins"),
+    "undone": gettext_lazy("step undone"),
+    "undo failed": gettext_lazy("undoing failed"),
+    "leaked": gettext_lazy("not undone"),
+    "called home": gettext_lazy("the server called home"),
+    "succeeded": gettext_lazy("succeeded"),
+    "ended": gettext_lazy("ended"),
+}
 WANTED = {
     "gpus": gettext_lazy("GPUs"),
     "gpu_model": gettext_lazy("GPU model"),
@@ -169,7 +186,7 @@ def event_table(run: Run, events: Sequence[RunEvent]) -> Table:
             [
                 show.instant(event.at, seconds=True),
                 labels.get(event.step, event.step) or show.NOTHING,
-                event.kind.replace("_", " "),
+                KINDS.get(event.kind, event.kind.replace("_", " ")),
                 event.detail or show.NOTHING,
                 event.actor or _("the engine"),
             ],

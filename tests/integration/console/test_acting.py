@@ -57,6 +57,9 @@ def test_nobody_decides_without_a_reason(full: World, browser: Browser):
     run = full.runs[0]
     assert browser.post(url("run_act", run.pk, "retry"), {"reason": " "}).status_code == 422
     assert Run.objects.get(pk=run.pk).status == "held"
+    node = full.nodes[0]
+    assert browser.post(url("node_act", node.pk, "quarantine"), {"reason": "-"}).status_code == 422
+    assert Node.objects.get(pk=node.pk).status == "available"
 
 
 @pytest.mark.parametrize("role", [Role.AUDITOR, Role.FINANCE])

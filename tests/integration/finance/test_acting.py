@@ -119,6 +119,24 @@ def test_a_draft_overtaken_by_usage_is_not_issued_but_rated_again(desk: Desk, br
     assert InvoiceProjection.objects.get(document=draft.document).status == "issued"
 
 
+def test_issuing_many_tells_of_the_stale_one_and_issues_the_others(
+    desk: Desk, globex: Any, browser: Browser
+):
+    # given two drafts, one of them overtaken by usage
+    used(globex)
+    a_price("2.345", currency="USD")
+    close(browser)
+    chosen = [str(one.document) for one in InvoiceProjection.objects.all()]
+    used(desk.tenant, "2026-03-11T00:00:00", "2026-03-11T01:00:00")
+    # when both are issued
+    page = browser.post(url("issue_chosen"), {"period": PERIOD, "document": chosen})
+    # then one is, and the other is told
+    assert page.status_code == 200
+    assert "some were refused" in page.text
+    assert InvoiceProjection.objects.get(status="issued").tenant == globex.pk
+    assert the_draft(desk).total == 70400
+
+
 def test_chosen_lines_are_credited_once(desk: Desk, browser: Browser):
     used(desk.tenant, "2026-03-11T00:00:00", "2026-03-11T01:00:00")
     invoice = an_invoice(desk, browser)
@@ -168,6 +186,16 @@ def test_a_document_of_one_tenant_is_not_found_under_another(
 ):
     invoice = an_invoice(desk, browser)
     assert browser.get(url("document_detail", globex.pk, invoice.document)).status_code == 404
+
+
+def test_a_line_of_one_document_is_not_found_under_another(desk: Desk, browser: Browser):
+    invoice = an_invoice(desk, browser)
+    with tenant_context(desk.tenant):
+        line = Document.objects.get(pk=invoice.document).lines.get()
+    address = url("line_detail", desk.tenant.pk, invoice.document, line.pk)
+    assert browser.get(address).status_code == 200
+    elsewhere = url("line_detail", desk.tenant.pk, desk.tenant.pk, line.pk)
+    assert browser.get(elsewhere).status_code == 404
 
 
 def test_a_draft_says_nothing_is_charged_when_it_is_so(desk: Desk, globex: Any, browser: Browser):
