@@ -22,11 +22,11 @@ def _tool(name: str, *arguments: str) -> list[str]:
 # The slow ones first, so that the short ones fill the other place.
 CHECKS: dict[str, list[str]] = {
     "types": [PYTHON, "-m", "mypy", "--no-error-summary"],
-    "templates-format": _tool("djlint", "--check", "--quiet", TEMPLATES),
+    "templates-format": _tool("djlint", "--check", TEMPLATES),
     "layers": _tool("lint-imports"),
     "templates-lint": _tool("djlint", "--lint", "--quiet", TEMPLATES),
     "deployment": [PYTHON, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
-    "migrations": [PYTHON, "manage.py", "check_migrations"],
+    "migrations": [PYTHON, "manage.py", "makemigrations", "--check", "--dry-run"],
     "translations": [PYTHON, "manage.py", "check_translations"],
     "system": [PYTHON, "manage.py", "check"],
     "lint": [PYTHON, "-m", "ruff", "check"],

@@ -32,7 +32,6 @@ SECRETS = (
     "lab_ironic_db",
     "valkey",
     "ironic",
-    "django",
     "demo",
 )
 
@@ -122,6 +121,7 @@ class Instance:
         state.setdefault("id", secrets.token_hex(5))  # names root's data folder; outlives a move
         for name in SECRETS:
             kept.setdefault(name, secrets.token_urlsafe(9 if name == "demo" else 24))
+        kept.setdefault("django_key", secrets.token_urlsafe(48))
         kept.setdefault("key", base64.b64encode(secrets.token_bytes(32)).decode())
         return state
 

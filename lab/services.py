@@ -61,7 +61,7 @@ def web_environment(instance: Instance, settings: str) -> dict[str, str]:
         "DATABASE_URL": database,
         "BROKER_URL": broker,
         "CACHE_URL": os.environ.get("CACHE_URL") or urlsplit(broker)._replace(path="/1").geturl(),
-        "SECRET_KEY": instance.secret("django"),
+        "SECRET_KEY": instance.secret("django_key"),
         "NEOCLOUD_KEYS": f"k1:{instance.secret('key')}",
         "NEOCLOUD_BASE_DOMAIN": "localhost",
         "NEOCLOUD_PORT": str(web),
