@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from apps.core.errors import Conflict, Forbidden, Invalid
+from apps.core.errors import Conflict, Forbidden, Invalid, Unavailable
 
 
 class RunEnded(Conflict):
@@ -24,6 +24,13 @@ class ReasonMissing(Invalid):
 
     code = "reason_missing"
     message = _("Say why in a few words; the reason is kept in the audit trail.")
+
+
+class SiteSilent(Unavailable):
+    """What has to be asked of the site cannot be asked now."""
+
+    code = "site_silent"
+    message = _("{site} does not answer, so it cannot be asked: {detail}. Try again when it does.")
 
 
 class CallHomeRefused(Forbidden):

@@ -12,7 +12,7 @@ def compare(*, wanted: dict[str, Any], report: dict[str, Any]) -> list[dict[str,
     """
     gpus = [gpu for gpu in _list(report, "gpus") if isinstance(gpu, dict)]
     names = sorted({str(gpu.get("name")) for gpu in gpus})
-    uuids = [gpu.get("uuid") for gpu in gpus]
+    uuids = [str(gpu.get("uuid") or "") for gpu in gpus]
     memory = [_number(gpu.get("memory_mib")) for gpu in gpus]
     keys = {_bare(key) for key in _list(report, "authorized_keys")}
     wanted_keys = {_bare(key) for key in wanted["ssh_keys"]}
@@ -26,7 +26,7 @@ def compare(*, wanted: dict[str, Any], report: dict[str, Any]) -> list[dict[str,
             ok=names == [wanted["gpu_model"]],
         ),
         _item("GPUs are different ones", wanted["gpus"], len(set(uuids)),
-              ok=bool(uuids) and None not in uuids and len(set(uuids)) == len(uuids)),
+              ok=bool(uuids) and "" not in uuids and len(set(uuids)) == len(uuids)),
         _item("GPU memory (MiB)", f"≥ {least}", min(memory, default=0),
               ok=bool(memory) and min(memory) >= least),
         _item("driver", "present", report.get("driver"), ok=bool(report.get("driver"))),

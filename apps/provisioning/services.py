@@ -1,9 +1,10 @@
 """Every change to runs: started and turned around by events, and the hands of operators."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import DataError, IntegrityError, transaction
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
@@ -13,18 +14,21 @@ from apps.core import clock
 from apps.core.errors import NotFound, OutsideError
 from apps.core.secrets import token_hash
 from apps.inventory import services as inventory
-from apps.inventory.models import Site
+from apps.inventory.models import Node, Site
+from apps.orders import services as orders
 from apps.orders.models import Service
 from apps.orders.states import ServiceState
 from apps.provisioning import adapters, blueprints
 from apps.provisioning.engine import claims, endings, journal
 from apps.provisioning.engine.steps import Blueprint
 from apps.provisioning.errors import (
+    CallHomeMalformed,
     CallHomeRefused,
     CallHomeTooLarge,
     NothingToRetry,
     ReasonMissing,
     RunEnded,
+    SiteSilent,
 )
 from apps.provisioning.models import CallHome, Run, RunStep
 from apps.provisioning.states import OPEN, RUN, RunStatus, StepStatus
@@ -68,7 +72,7 @@ def start_run(*, service_id: UUID, removing: bool = False) -> Run | None:
     except IntegrityError:
         return None
     _list_steps(run, blueprint)
-    Service.objects.filter(pk=service.pk).update(run_id=run.pk)
+    orders.show_condition(service_id=service.pk, condition=service.condition, run=run.pk)
     journal.write(run, "created", detail=f"{blueprint.name} version {blueprint.version}")
     return run
 
@@ -138,8 +142,11 @@ def receive_call_home(*, run_id: UUID, token: str, report: dict[str, Any], remot
             raise CallHomeRefused()
         if home.received_at is not None:
             return False
-        home.received_at, home.report, home.remote_address = clock.now(), report, remote
-        home.save(update_fields=["received_at", "report", "remote_address"])
+        home.received_at, home.report, home.remote_address = clock.now(), report, remote or None
+        try:
+            home.save(update_fields=["received_at", "report", "remote_address"])
+        except DataError:  # JSON that PostgreSQL does not store: a NUL, half of a surrogate pair
+            raise CallHomeMalformed() from None
         journal.write(Run.objects.get(pk=run_id), "called home", step="prove_ready", detail=remote)
         claims.wake([run_id])
     return True
@@ -207,6 +214,39 @@ def _tenant_of(run_id: UUID) -> UUID:
     if found is None:
         raise NotFound()
     return found
+
+
+def return_node(*, node: Node, actor: User, reason: str) -> Node:
+    """Put a quarantined or serviced node back into the pool; its site is asked when it was last cleaned.
+
+    For the platform's side. Raises ReasonMissing, NotProvenClean, NodeHeld, WrongStatus, or SiteSilent.
+    """
+    reason = _reason(reason)
+    _is_held, lease_ended = inventory.last_lease(node)
+    proof = None
+    if lease_ended is not None and (node.cleaned_at is None or node.cleaned_at < lease_ended):
+        try:
+            record = adapters.compute_of(node.site).cleaning_since(node.infra_id, lease_ended)
+        except OutsideError as error:
+            raise SiteSilent(site=node.site.name, detail=error.detail) from error
+        if record.result != "none":
+            proof = {
+                "steps": list(record.steps),
+                "started_at": record.started_at,
+                "ended_at": record.ended_at,
+                "result": record.result,
+                "simulated": node.site.is_simulated,
+            }
+    return inventory.restore_node(node=node, actor=actor, reason=reason, proof=_as_json(proof))
+
+
+def _as_json(proof: dict[str, Any] | None) -> dict[str, Any] | None:
+    if proof is None:
+        return None
+    return {
+        key: value.isoformat() if isinstance(value, datetime) else value
+        for key, value in proof.items()
+    }
 
 
 # ---------------------------------------------------------------------- sites

@@ -1,6 +1,7 @@
 """Where deployed servers call home."""
 
 import json
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, JsonResponse
@@ -18,15 +19,7 @@ def call_home(request: HttpRequest, run_id: UUID) -> JsonResponse:
     scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token:
         raise CallHomeRefused()
-    services.check_report_size(int(request.headers.get("Content-Length") or 0))
-    body = request.read(services.LARGEST_REPORT + 1)
-    services.check_report_size(len(body))
-    try:
-        report = json.loads(body)
-    except ValueError:
-        report = None
-    if not isinstance(report, dict):
-        raise CallHomeMalformed()
+    report = _report(request)
     is_new = services.receive_call_home(
         run_id=run_id,
         token=token.strip(),
@@ -36,3 +29,24 @@ def call_home(request: HttpRequest, run_id: UUID) -> JsonResponse:
     if is_new:
         tasks.wake_after_commit(run_id)
     return JsonResponse({"received": True}, status=202 if is_new else 200)
+
+
+def _report(request: HttpRequest) -> dict[str, Any]:
+    """The body, read no further than the limit whatever the header promises."""
+    promised = request.headers.get("Content-Length") or "0"
+    if promised.isascii() and promised.isdigit():
+        services.check_report_size(int(promised[:20]))
+    body = request.read(services.LARGEST_REPORT + 1)
+    services.check_report_size(len(body))
+    try:
+        report = json.loads(body, parse_constant=_no_such_number)
+        json.dumps(report, allow_nan=False)  # 1e999 is read as infinity, which no JSON can say
+    except (ValueError, RecursionError):
+        raise CallHomeMalformed() from None
+    if not isinstance(report, dict):
+        raise CallHomeMalformed()
+    return report
+
+
+def _no_such_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

@@ -3,8 +3,10 @@
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 
+from apps.core.errors import Invalid
 from apps.tenancy.errors import TenantExists
 from apps.tenancy.middleware import forget_hosts
 from apps.tenancy.models import Domain, Tenant
@@ -15,11 +17,19 @@ def create_tenant(*, slug: str, name: str, **terms: Any) -> Tenant:
     """Make a tenant: row, host `<slug>.<base domain>` and schema, in one transaction.
 
     `terms` are columns of Tenant (currency, billing_timezone, vat_rate, language, legal data).
-    Raises TenantExists, or Django's ValidationError for a malformed slug or term.
+    Raises TenantExists, or Invalid naming each malformed slug or term.
     """
     schema = "t_" + slug.replace("-", "_")
     tenant = Tenant(slug=slug, name=name, schema_name=schema, **terms)
-    tenant.clean_fields()
+    try:
+        tenant.clean_fields()
+    except ValidationError as error:
+        raise Invalid.many(
+            Invalid(" ".join(messages), field=field)
+            for field, messages in error.message_dict.items()
+        ) from error
+    if Tenant.objects.filter(schema_name__iexact=schema).exists():
+        raise TenantExists(slug=slug, field="slug")
     try:
         with transaction.atomic():
             tenant.save()
@@ -32,6 +42,6 @@ def create_tenant(*, slug: str, name: str, **terms: Any) -> Tenant:
             TENANT.move(tenant, "activate")
             tenant.save(update_fields=["status", "schema_version"])
     except IntegrityError as error:
-        raise TenantExists(slug=slug) from error
+        raise TenantExists(slug=slug, field="slug") from error
     forget_hosts()
     return tenant

@@ -26,6 +26,7 @@ from apps.core.tables import Column, Empty, Row, Table, Term
 from apps.inventory import services
 from apps.inventory.models import Allocation, Node, Ticket
 from apps.inventory.states import NODE, NodeStatus
+from apps.provisioning import services as provisioning
 
 MAP_LIMIT = 2000
 VERBS = {
@@ -145,7 +146,7 @@ def node_act(request: HttpRequest, node_id: UUID, verb: str) -> HttpResponse:
     decisions: dict[str, tuple[Callable[..., Any], str]] = {
         "quarantine": (services.quarantine, _("The node is in quarantine.")),
         "service": (services.service_node, _("The node is in maintenance.")),
-        "restore": (services.restore_node, _("The node is back in the pool.")),
+        "restore": (provisioning.return_node, _("The node is back in the pool.")),
         "retire": (services.retire_node, _("The node is retired.")),
     }
     node = Node.objects.filter(pk=node_id).first()

@@ -5,6 +5,7 @@ from apps.inventory.services.capacity import allocate, release, replace_allocati
 from apps.inventory.services.importing import import_nodes
 from apps.inventory.services.nodes import (
     close_ticket,
+    last_lease,
     quarantine,
     recycle,
     restore_node,
@@ -30,6 +31,7 @@ __all__ = [
     "close_ticket",
     "finish_site_watch",
     "import_nodes",
+    "last_lease",
     "lease_address",
     "mark_site_cleaning",
     "note_observation",

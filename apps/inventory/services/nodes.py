@@ -57,8 +57,9 @@ def moved(node: Node, verb: str, *, reason: str = "", actor: Any = None, **colum
 def recycle(*, node: Node, proof: dict[str, Any]) -> Node:
     """Put a cleaned node back into the pool.
 
-    `proof` tells of a cleaning that succeeded and began after the last lease ended: steps, started_at,
-    ended_at (ISO 8601), result, simulated. Raises NotProvenClean, or WrongStatus unless it is cleaning.
+    `proof` tells of a cleaning that succeeded and began after the last lease ended: steps,
+    started_at, ended_at (ISO 8601), result, simulated. Raises NotProvenClean, or WrongStatus unless
+    it is cleaning.
     """
     node = locked(node.pk)
     ended = _accept_proof(node, proof)
@@ -85,7 +86,10 @@ def quarantine(
 
 @transaction.atomic
 def service_node(*, node: Node, actor: Any, reason: str) -> Node:
-    """Take a node out for work on it. Raises WrongStatus while it is allocated or cleaning, or NodeHeld."""
+    """Take a node out for work on it.
+
+    Raises WrongStatus while it is allocated or cleaning, or NodeHeld.
+    """
     node = locked(node.pk)
     _refuse_held(node)
     moved(node, "service", reason=reason, actor=actor)
@@ -113,7 +117,7 @@ def restore_node(
             clean_proof=proof,
         )
         return node
-    _held, lease_ended = _last_lease(node)
+    _held, lease_ended = last_lease(node)
     if lease_ended is not None and (node.cleaned_at is None or node.cleaned_at < lease_ended):
         raise NotProvenClean(
             field="proof", node=node.name, problem=_("it was not cleaned since its last customer")
@@ -124,7 +128,10 @@ def restore_node(
 
 @transaction.atomic
 def retire_node(*, node: Node, actor: Any, reason: str) -> Node:
-    """Take a node out for good. Raises WrongStatus while it is allocated or cleaning, or NodeHeld."""
+    """Take a node out for good.
+
+    Raises WrongStatus while it is allocated or cleaning, or NodeHeld.
+    """
     node = locked(node.pk)
     _refuse_held(node)
     moved(node, "retire", reason=reason, actor=actor)
@@ -142,7 +149,8 @@ def close_ticket(*, ticket: Ticket, actor: Any, resolution: str) -> Ticket:
     return ticket
 
 
-def _last_lease(node: Node) -> tuple[bool, datetime | None]:
+def last_lease(node: Node) -> tuple[bool, datetime | None]:
+    """Is the node held now, and when did its last lease end (None: it never had one)?"""
     with connection.cursor() as cursor:
         cursor.execute("SELECT is_held, ended_at FROM public.inventory_last_lease(%s)", [node.pk])
         is_held, ended_at = cursor.fetchone()
@@ -150,15 +158,18 @@ def _last_lease(node: Node) -> tuple[bool, datetime | None]:
 
 
 def _refuse_held(node: Node) -> None:
-    if _last_lease(node)[0]:
+    if last_lease(node)[0]:
         raise NodeHeld(field="node", node=node.name)
 
 
 def _accept_proof(node: Node, proof: dict[str, Any]) -> datetime:
-    """The end of a cleaning that proves the node clean. Raises NotProvenClean saying what is wrong with it."""
+    """The end of a cleaning that proves the node clean.
+
+    Raises NotProvenClean saying what is wrong with it.
+    """
     problem = ""
     started, ended = _instant(proof.get("started_at")), _instant(proof.get("ended_at"))
-    is_held, lease_ended = _last_lease(node)
+    is_held, lease_ended = last_lease(node)
     if is_held:
         problem = _("a customer still holds it")
     elif str(proof.get("result", "")).lower() not in SUCCEEDED:

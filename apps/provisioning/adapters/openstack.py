@@ -31,9 +31,7 @@ WATCHED = (
 DISCOVERED = WATCHED + ",properties,extra,driver_info,automated_clean"
 STEP_NAMES = re.compile(r"'step': '([^']+)'.*?'interface': '([^']+)'")  # in a history event's text
 UNREACHABLE = (
-    keystone.ConnectFailure,
-    keystone.ConnectTimeout,
-    keystone.RetriableConnectionFailure,
+    keystone.ConnectionError,
     keystone.DiscoveryFailure,
     keystone.EndpointNotFound,
 )
@@ -112,7 +110,7 @@ class Ironic:
             for entry in answer.get("history", [])
             if (_instant(entry.get("created_at")) or since) >= since.replace(microsecond=0)
         ]
-        entries.sort(key=lambda entry: str(entry.get("created_at")))
+        entries.sort(key=_by_time)
         started = ended = None
         result, steps, detail = "none", [], ""
         for entry in entries:
@@ -241,7 +239,10 @@ class Ironic:
             raise Unknown(f"{type(error).__name__}: {error}") from error
         if answer.status_code >= 400:
             raise _failure(method, path, answer.status_code, answer.text)
-        return dict(answer.json()) if answer.content else {}
+        try:
+            return dict(answer.json()) if answer.content else {}
+        except (ValueError, TypeError) as error:  # a proxy's page, or half an answer
+            raise SiteUnreachable(f"{method} {path.split('?')[0]}: not Ironic's answer") from error
 
 
 class _Absent(Unknown):
@@ -253,7 +254,7 @@ def _failure(method: str, path: str, status: int, text: str) -> OutsideError:
     detail = f"{method} {path.split('?')[0]}: HTTP {status}: {_fault(text)}"
     if status == 404:
         return _Absent(detail)
-    if status in (401, 403):
+    if status == 401:
         return SiteUnreachable(f"the site refuses our credentials: {detail}")
     if status in (409, 429) or status >= 500:
         return SiteUnreachable(detail) if status in (502, 503, 504) else Transient(detail)
@@ -304,6 +305,13 @@ def _observed(node: dict[str, Any], nics: tuple[ObservedNIC, ...] = ()) -> Obser
         bmc_address=str(driver.get("redfish_address") or driver.get("ipmi_address") or ""),
         nics=nics,
     )
+
+
+def _by_time(entry: dict[str, Any]) -> tuple[str, int]:
+    """History has whole seconds: within one, a cleaning begins before it ends."""
+    kind = str(entry.get("event_type"))
+    rank = 0 if kind.endswith("_start") else 2 if kind.endswith("_end") else 1
+    return str(entry.get("created_at")), rank
 
 
 def _step_names(event: Any) -> list[str]:

@@ -100,9 +100,12 @@ def deploy(work: Work) -> Outcome:
 
 
 def _deployment(work: Work) -> Deployment:
-    """What to deploy. A new one-time token each time it is asked for; older ones of this run end."""
+    """What to deploy, with a new one-time token each time it is asked for.
+
+    The tokens of earlier requests to this node stay valid until it is undeployed: one that seemed lost may be
+    the one that was carried out.
+    """
     token = new_token("neo_home")
-    CallHome.objects.filter(run=work.run, revoked_at=None).update(revoked_at=work.now)
     CallHome.objects.create(
         run=work.run,
         tenant=work.run.tenant,
@@ -178,9 +181,11 @@ def power_on(work: Work) -> Outcome:
 def prove_ready(work: Work) -> Outcome:
     """The server has called home and is what was bought; each item is kept as evidence."""
     invitation = (
-        CallHome.objects.filter(run=work.run, revoked_at=None).order_by("-created_at").first()
+        CallHome.objects.filter(run=work.run, revoked_at=None, received_at__isnull=False)
+        .order_by("-received_at")
+        .first()
     )
-    if invitation is None or invitation.received_at is None:
+    if invitation is None:
         return Wait("waiting for the server to call home", seconds=30)
     evidence = compare(
         wanted={**work.run.wanted, "address": work.output_of("lease_address")["address"]},
@@ -193,7 +198,7 @@ def prove_ready(work: Work) -> Outcome:
         raise NodeFault(f"not what was bought: {found}")
     report = invitation.report or {}
     return Done(
-        {"host_keys": report.get("ssh_host_keys", [])},
+        {"host_keys": [str(key) for key in report.get("ssh_host_keys", [])]},
         evidence=evidence,
         detail=f"{len(evidence)} checks passed",
     )

@@ -33,15 +33,15 @@ def give_up_on_node(run: Run, step: Step, reason: str) -> bool:
         fresh = claims.locked(run)
         if fresh.status != RunStatus.FORWARD:
             return True
-        quarantine_node(fresh, f"{step.name}: {reason}")
         replaces = blueprints.get(run.blueprint, run.version).replaces_nodes
         allowed = int(run.wanted["max_replacements"]) if replaces else 0
         outcome = REPLACE if fresh.replacements < allowed else FAILED
-        start_undo(fresh, outcome, f"{step.name}: {reason}")
-        orders.show_condition(
+        orders.show_condition(  # locks the service, which goes before its nodes
             service_id=run.service,
             condition=Condition.REPLACING if outcome == REPLACE else Condition.LOOKED_AT,
         )
+        quarantine_node(fresh, f"{step.name}: {reason}")
+        start_undo(fresh, outcome, f"{step.name}: {reason}")
     return True
 
 
@@ -114,6 +114,10 @@ def _end_undone(run: Run, blueprint: Blueprint) -> None:
 
 def _replace(run: Run, blueprint: Blueprint) -> bool:
     before = run.node_id
+    if not orders.lock_wanted(service_id=run.service):  # ended meanwhile: no other node for it
+        run.outcome = CANCELLED
+        _end_undone(run, blueprint)
+        return False
     try:
         with transaction.atomic():
             allocation = inventory.replace_allocation(

@@ -18,7 +18,15 @@ from apps.inventory.states import SiteStatus
 from apps.orders import services as orders
 from apps.orders.models import Condition
 from apps.provisioning import blueprints
-from apps.provisioning.engine import claims, endings, failpoints, failures, journal, undoing, watcher
+from apps.provisioning.engine import (
+    claims,
+    endings,
+    failpoints,
+    failures,
+    journal,
+    undoing,
+    watcher,
+)
 from apps.provisioning.engine.intents import intend
 from apps.provisioning.engine.steps import Blueprint, Done, Outcome, Step, Wait
 from apps.provisioning.models import Run, RunStep
@@ -148,18 +156,22 @@ def _store_wait(run: Run, step: Step, outcome: Wait) -> bool:
             return True
         record = RunStep.objects.select_for_update().get(run=run, position=fresh.position)
         STEP.move(record, "wait")
+        if record.error_kind:
+            _show_progress(fresh)  # no longer retrying or delayed
         record.error_kind = record.error = ""
         record.save()
         wake = clock.now() + timedelta(seconds=outcome.seconds)
         if record.deadline:
             wake = min(wake, record.deadline + timedelta(seconds=1))
-        fresh.next_try_at, fresh.lease_until = wake, None
+        is_woken = fresh.next_try_at != run.next_try_at  # while the step was looking
+        fresh.next_try_at = clock.now() if is_woken else wake
+        fresh.lease_until = fresh.lease_until if is_woken else None
         fresh.save(update_fields=["next_try_at", "lease_until"])
         if record.attempts == 1:
             journal.write(run, "waits", step=step.name, detail=outcome.detail)
         watcher.hurry(fresh.site_id)
         failpoints.reach(step.name, "outcome")
-    return False
+    return is_woken
 
 
 def _show_progress(run: Run) -> None:

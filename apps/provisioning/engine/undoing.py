@@ -44,11 +44,13 @@ def backward(run: Run, blueprint: Blueprint) -> bool:
     if isinstance(outcome, Wait):
         with transaction.atomic():
             fresh = claims.locked(run)
-            fresh.next_try_at = clock.now() + timedelta(seconds=outcome.seconds)
-            fresh.lease_until = None
-            fresh.save(update_fields=["next_try_at", "lease_until"])
+            is_woken = fresh.next_try_at != run.next_try_at  # while the step was looking
+            if not is_woken:
+                fresh.next_try_at = clock.now() + timedelta(seconds=outcome.seconds)
+                fresh.lease_until = None
+                fresh.save(update_fields=["next_try_at", "lease_until"])
             watcher.hurry(fresh.site_id)
-        return False
+        return is_woken
     return _store_undone(run, record, outcome.detail, outcome)
 
 

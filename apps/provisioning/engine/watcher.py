@@ -52,7 +52,7 @@ def look(site_id: UUID) -> list[UUID]:
         return []
     was_failing = site.failing_since is not None
     inventory.record_site_success(site=site)
-    changed = inventory.note_observation(site=site, observed=observed)
+    changed = inventory.note_observation(site=site, observed=observed, is_complete=True)
     waiting = Run.objects.filter(site=site_id, status__in=MOVING)
     busy = waiting.exists()
     _look_again(site_id, settings.NEOCLOUD_WATCH_SECONDS if busy else IDLE_SECONDS)
