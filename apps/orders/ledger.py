@@ -1,7 +1,8 @@
 """The lock between those who write facts and those who make invoices of them.
 
-Writers of facts hold the shared lock to the end of their transaction, a draft takes the exclusive one before it
-reads its `as_of`: so a fact is either visible to the draft or recorded after its `as_of`, never lost between.
+Writers of facts hold the shared lock to the end of their transaction, a draft takes the exclusive
+one before it reads its `as_of`: so a fact is either visible to the draft or recorded after its
+`as_of`, never lost between.
 """
 
 from django.db import connection, transaction
@@ -17,7 +18,7 @@ def lock_facts_shared() -> None:
 
 
 def lock_facts_exclusive() -> None:
-    """Wait until nobody is writing facts of this tenant, and keep writers out until the transaction ends."""
+    """Wait until nobody writes facts of this tenant, and keep writers out until we have ended."""
     _lock("SELECT pg_advisory_xact_lock(%s, hashtext(%s))")
 
 

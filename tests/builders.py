@@ -1,0 +1,229 @@
+"""Things tests need, with a default for everything but the point of the test. Run inside a
+tenant.
+"""
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from apps.accounts.models import Project, User
+from apps.accounts.roles import Role
+from apps.catalog.models import Price, PriceBook
+from apps.core import realms
+from apps.core.uuids import uuid7
+from apps.orders.models import Fact, FactSource, Order, Quote, Service
+from apps.orders.numbers import next_order_serial
+from apps.orders.states import OrderStatus, ServiceState
+from apps.tenancy.context import platform_context
+
+SKU = "bm-8xh200"
+_counter = itertools.count(1)
+
+
+def an_instant(text: str) -> datetime:
+    """`2026-03-01T00:00:00+09:00` as an instant; without an offset it is UTC."""
+    instant = datetime.fromisoformat(text)
+    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+
+
+def a_person(*, role: str = Role.OWNER, name: str = "", **columns: Any) -> User:
+    """A person on the side the connection is on."""
+    number = next(_counter)
+    return User.objects.create(
+        email=columns.pop("email", f"person{number}@example.test"),
+        name=name or f"Person {number}",
+        role=role,
+        **columns,
+    )
+
+
+def a_project(name: str = "", **columns: Any) -> Project:
+    """A project of the tenant."""
+    return Project.objects.create(name=name or f"project-{next(_counter)}", **columns)
+
+
+def an_order(
+    *,
+    project: Project | None = None,
+    person: User | None = None,
+    sku: str = SKU,
+    quantity: int = 1,
+    gpus_each: int = 8,
+    currency: str = "KRW",
+    unit_price: Decimal | int | str = 4000,
+    status: str = OrderStatus.ACCEPTED,
+    **columns: Any,
+) -> Order:
+    """An accepted order with its quote; it has no services yet."""
+    person = person or User.objects.first() or a_person()
+    terms: dict[str, Any] = {
+        "offering_id": uuid7(),
+        "sku": sku,
+        "offering_name": sku,
+        "site_id": uuid7(),
+        "site_code": "site-1",
+        "quantity": quantity,
+        "gpus_each": gpus_each,
+        "currency": currency,
+        "plan": "on_demand",
+        "billing_basis": "allocated",
+        "price_rule": "in_force",
+        "price_id": uuid7(),
+        "unit_price": Decimal(unit_price),
+        "contract_id": None,
+    }
+    terms |= {name: columns.pop(name) for name in list(columns) if name in terms}
+    quote = Quote.objects.create(
+        **terms,
+        price_kind="list",
+        vat_rate=Decimal("0.10"),
+        created_by=person,
+        valid_until=datetime(2100, 1, 1, tzinfo=UTC),
+    )
+    return Order.objects.create(
+        **terms,
+        serial=columns.pop("serial", None) or next_order_serial(),
+        project=project or Project.objects.first() or a_project(),
+        placed_by=person,
+        quote=quote,
+        status=status,
+        name=columns.pop("name", "train"),
+        image_code=columns.pop("image_code", "ubuntu-24.04"),
+        if_unavailable=columns.pop("if_unavailable", "fail"),
+        **columns,
+    )
+
+
+def a_service(*, order: Order | None = None, **columns: Any) -> Service:
+    """A service of an order (a new one unless given), without facts. Other words go to the
+    order.
+    """
+    mine = {field.name for field in Service._meta.fields} - {"order", "project", "sku"}
+    own = {name: columns.pop(name) for name in list(columns) if name in mine}
+    order = order or an_order(**columns)
+    ordinal = own.pop("ordinal", order.services.count() + 1)
+    return Service.objects.create(
+        order=order,
+        project=order.project,
+        ordinal=ordinal,
+        **{
+            "name": f"{order.name}-{order.serial}-{ordinal}",
+            "state": ServiceState.ACTIVE,
+            "sku": order.sku,
+            "gpus": order.gpus_each,
+            "site_id": order.site_id,
+            "site_code": order.site_code,
+        }
+        | own,
+    )
+
+
+def a_fact(
+    service: Service,
+    state: str = ServiceState.ACTIVE,
+    start: datetime | str = "2026-03-10T00:00:00",
+    end: datetime | str | None = None,
+    *,
+    recorded: datetime | str | None = None,
+    supersedes: Fact | None = None,
+    **columns: Any,
+) -> Fact:
+    """A fact of a service: live without an end, imported with one; recorded when it began unless
+    said.
+    """
+    start_at = an_instant(start) if isinstance(start, str) else start
+    end_at = an_instant(end) if isinstance(end, str) else end
+    recorded_at = an_instant(recorded) if isinstance(recorded, str) else recorded
+    source = FactSource.LIVE if end_at is None else FactSource.IMPORTED
+    if supersedes is not None:
+        source = FactSource.CORRECTION
+    return Fact.objects.create(
+        service=service,
+        state=state,
+        start_at=start_at,
+        end_at=end_at,
+        recorded_at=recorded_at or start_at,
+        supersedes=supersedes,
+        **{
+            "source": source,
+            "source_key": f"test-{uuid7()}",
+            "cause": "test",
+            "version": service.version,
+        }
+        | columns,
+    )
+
+
+def a_used_service(
+    start: datetime | str = "2026-03-10T00:00:00",
+    end: datetime | str = "2026-03-10T01:00:00",
+    **columns: Any,
+) -> Service:
+    """A service that was active from start to end (live facts) and is terminated."""
+    columns.setdefault("state", ServiceState.TERMINATED)
+    service = a_service(**columns)
+    first = an_instant(start) if isinstance(start, str) else start
+    last = an_instant(end) if isinstance(end, str) else end
+    a_fact(service, ServiceState.PROVISIONING, first - timedelta(minutes=10))
+    a_fact(service, ServiceState.ACTIVE, first)
+    a_fact(service, ServiceState.DELETING, last)
+    a_fact(service, ServiceState.TERMINATED, last + timedelta(minutes=5))
+    return service
+
+
+def a_price_book(
+    *, kind: str = "list", currency: str = "KRW", tenant: UUID | None = None
+) -> PriceBook:
+    """The list of a currency, or a tenant's contract book; the one there is, if there is one."""
+    if kind == "contract":
+        tenant = tenant or realms.current_tenant_id()
+    with platform_context():
+        book, _made = PriceBook.objects.get_or_create(
+            kind=kind,
+            currency=currency,
+            tenant=tenant,
+            defaults={
+                "code": f"{kind}-{currency.lower()}-{next(_counter)}",
+                "name": f"{kind} {currency}",
+            },
+        )
+    return book
+
+
+def a_price(
+    amount: Decimal | int | str = 4000,
+    *,
+    sku: str = SKU,
+    start: datetime | str = "2026-01-01T00:00:00",
+    end: datetime | str | None = None,
+    code: str = "",
+    book: PriceBook | None = None,
+    kind: str = "list",
+    currency: str = "KRW",
+) -> Price:
+    """A price of a GPU-hour."""
+    book = book or a_price_book(kind=kind, currency=currency)
+    with platform_context():
+        return Price.objects.create(
+            book=book,
+            code=code or f"{sku}-{next(_counter)}",
+            sku=sku,
+            amount=Decimal(amount),
+            effective_from=an_instant(start) if isinstance(start, str) else start,
+            effective_to=an_instant(end) if isinstance(end, str) else end,
+        )
+
+
+def move_clock(instant: datetime | str) -> None:
+    """From now on in this transaction it is `instant`, and time goes on from there."""
+    at = an_instant(instant) if isinstance(instant, str) else instant
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config('neo.clock_offset', (%s::timestamptz - "
+            "clock_timestamp())::text, true)",
+            [at],
+        )
