@@ -1,4 +1,7 @@
-"""Callers that race: threads with connections of their own, on a database copy where work is committed."""
+"""Callers that race.
+
+Threads with connections of their own, on a database copy where work is committed.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +17,10 @@ from tests import databases
 
 @contextmanager
 def committed_database(name: str) -> Iterator[None]:
-    """New connections go to a fresh copy of the template until the end; the test's own one is left alone."""
+    """New connections go to a fresh copy of the template until the end.
+
+    The test's own one is left alone.
+    """
     entry = settings.DATABASES["default"]
     before = entry["NAME"]
     copied = databases.copy(name)
@@ -51,7 +57,10 @@ def together(jobs: Sequence[Callable[[], Any]]) -> list[Any]:
 
 
 def apart(job: Callable[[], Any]) -> Any:
-    """Run one job on the committed database, on the platform's side; an exception is raised here."""
+    """Run one job on the committed database, on the platform's side.
+
+    An exception is raised here.
+    """
     (result,) = together([job])
     if isinstance(result, Exception):
         raise result

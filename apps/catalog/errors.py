@@ -10,7 +10,8 @@ class NoPrice(Conflict):
 
     code = "no_price"
     message = _(
-        "No {currency} price for {sku} ({unit}) is in force at {at}. Add a price version that covers it."
+        "No {currency} price for {sku} ({unit}) is in force at {at}. Add a price version that "
+        "covers it."
     )
 
 
@@ -68,7 +69,8 @@ class PriceExists(Invalid):
 
     code = "price_exists"
     message = _(
-        "A price of {sku} from {effective_from} exists already with {amount}. A version is never changed: "
+        "A price of {sku} from {effective_from} exists already with {amount}. A version is never "
+        "changed: "
         "add one with a later start."
     )
 
@@ -78,7 +80,8 @@ class PriceOverlap(Invalid):
 
     code = "price_overlap"
     message = _(
-        "Two prices of {sku} would both hold at {at}. End the earlier one there, or start the later one "
+        "Two prices of {sku} would both hold at {at}. End the earlier one there, or start the "
+        "later one "
         "when the earlier one ends."
     )
 
@@ -88,7 +91,8 @@ class PriceInThePast(Invalid):
 
     code = "price_in_the_past"
     message = _(
-        "{value} lies in the past, where use of {sku} may already be charged. Choose an instant from now on."
+        "{value} lies in the past, where use of {sku} may already be charged. Choose an instant "
+        "from now on."
     )
 
 
@@ -97,5 +101,6 @@ class PriceGap(Invalid):
 
     code = "price_gap"
     message = _(
-        "No price of {sku} from {start} to {end}. End the earlier version later, or start the later one sooner."
+        "No price of {sku} from {start} to {end}. End the earlier version later, or start the "
+        "later one sooner."
     )

@@ -20,7 +20,10 @@ class RowError:
 
 @dataclass(frozen=True)
 class ImportRow:
-    """One row: `result` is created, changed, unchanged or refused; `changes` maps field → (old, new)."""
+    """One row: `result` is created, changed, unchanged or refused.
+
+    `changes` maps field → (old, new).
+    """
 
     place: str
     name: str

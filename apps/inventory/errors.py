@@ -10,7 +10,8 @@ class OutOfCapacity(Conflict):
 
     code = "out_of_capacity"
     message = _(
-        "Only {free} free {resource_class} servers in {site}; you asked for {wanted}. Choose to wait in "
+        "Only {free} free {resource_class} servers in {site}; you asked for {wanted}. Choose to "
+        "wait in "
         "the queue, order fewer, or choose another site."
     )
 
@@ -30,7 +31,8 @@ class NotProvenClean(Conflict):
 
     code = "not_proven_clean"
     message = _(
-        "{node} stays out of the pool: {problem}. Let the site clean it, then give that cleaning as proof."
+        "{node} stays out of the pool: {problem}. Let the site clean it, then give that cleaning "
+        "as proof."
     )
 
 

@@ -31,9 +31,7 @@ class Site(realms.Public, models.Model):
     credentials = models.ForeignKey(Secret, null=True, on_delete=models.PROTECT)
     call_home_url = models.URLField()
     is_simulated = models.BooleanField(default=False)  # fake hardware: proofs say "simulated"
-    status = models.CharField(
-        max_length=10, choices=SiteStatus.choices, default=SiteStatus.PAUSED
-    )
+    status = models.CharField(max_length=10, choices=SiteStatus.choices, default=SiteStatus.PAUSED)
     status_reason = models.CharField(max_length=300, default="", blank=True)
     cleans_automatically = models.BooleanField(default=False)  # nothing is sold until it is seen
     concurrency = models.PositiveSmallIntegerField(default=20)
@@ -189,9 +187,7 @@ class Allocation(realms.Public, models.Model):
             )
         ]
         indexes = [
-            models.Index(
-                fields=["tenant"], name="allocation_live", condition=Q(released_at=None)
-            )
+            models.Index(fields=["tenant"], name="allocation_live", condition=Q(released_at=None))
         ]
 
     def __str__(self) -> str:
@@ -234,7 +230,9 @@ class AddressLease(realms.Public, models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["pool", "address"], condition=Q(released_at=None), name="address_leased_once"
+                fields=["pool", "address"],
+                condition=Q(released_at=None),
+                name="address_leased_once",
             )
         ]
 

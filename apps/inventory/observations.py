@@ -21,8 +21,8 @@ class ObservedNIC:
 class ObservedNode:
     """A node at one instant.
 
-    `is_reserved` tells that a conductor holds it. `properties` may hold cpus, memory_mib, disk_gb and
-    gpu: a list of {model_code or reported_name, count}.
+    `is_reserved` tells that a conductor holds it. `properties` may hold cpus, memory_mib, disk_gb
+    and gpu: a list of {model_code or reported_name, count}.
     """
 
     infra_id: UUID

@@ -32,7 +32,7 @@ class Availability:
 
 
 def availability(*, site: Site | None = None) -> list[Availability]:
-    """Of each offering the asker may see, at each site with fitting servers; what `allocate` would find.
+    """What `allocate` would find of each offering the asker may see, at each fitting site.
 
     Three statements, whatever the numbers.
     """
@@ -131,7 +131,8 @@ def node_detail(node_id: UUID) -> Node:
 def nodes_needing_attention() -> QuerySet[Node]:
     """Nodes a person should look at, with what the site last said of them (`seen_last_error`).
 
-    Quarantined; failed, missing or in maintenance at the site; or not available there although in our pool.
+    Quarantined; failed, missing or in maintenance at the site; or not available there although in
+    our pool.
     """
     trouble = (
         Q(status=NodeStatus.QUARANTINED)
@@ -165,7 +166,10 @@ def live_allocation(service: UUID) -> Allocation | None:
 
 @dataclass(frozen=True)
 class Capacity:
-    """The nodes of one resource class at one site, counted by status; `free` is what could be sold now."""
+    """The nodes of one resource class at one site, counted by status.
+
+    `free` is what could be sold now.
+    """
 
     site_id: UUID
     site_code: str

@@ -1,11 +1,14 @@
-"""The catalogue as one YAML document: read all or nothing, told row by row; written so that reading it back
-changes nothing."""
+"""The catalogue as one YAML document, read all or nothing and told row by row.
+
+What is written can be read back without a change.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import yaml
 from django.db import transaction
@@ -141,11 +144,11 @@ class _Import:
 
 
 def import_catalog(*, text: str, actor: Any, dry_run: bool = False) -> ImportReport:
-    """Make the catalogue what the YAML document says: GPU models, images, offerings, price books, prices.
+    """Make the catalogue what the YAML document says, from GPU models to prices.
 
-    All or nothing: with one refused row, or in a dry run, nothing is kept and `was_applied` is False; the
-    report tells every row. What the document does not name stays. Raises BadDocument when it is no such
-    document at all.
+    All or nothing: with one refused row, or in a dry run, nothing is kept and `was_applied` is
+    False; the report tells every row. What the document does not name stays. Raises BadDocument
+    when it is no such document at all.
     """
     document = _document(text)
     run = _Import(actor)
@@ -226,7 +229,7 @@ def _document(text: str) -> dict[str, Any]:
             ),
         )
     try:
-        document = yaml.load(text, Loader=_Loader)  # noqa: S506 - makes text, lists and mappings only
+        document = yaml.load(text, Loader=_Loader)  # noqa: S506 - makes text, lists and mappings
     except (yaml.YAMLError, RecursionError) as error:
         raise BadDocument(field="file", problem=" ".join(str(error).split())) from None
     if not isinstance(document, dict):
@@ -245,23 +248,18 @@ def _save_book(values: Mapping[str, Any], actor: Any) -> tuple[str, Changes]:
     kind = values.get("kind", PriceKind.LIST.value)
     if kind not in PriceKind.values:
         raise UnknownCode(field="kind", what="kind", value=kind, known=", ".join(PriceKind.values))
-    tenant = None
-    if values.get("tenant"):
-        tenant = Tenant.objects.filter(slug=values["tenant"]).first()
-        if tenant is None:
-            known = ", ".join(Tenant.objects.order_by("slug").values_list("slug", flat=True)[:20])
-            raise UnknownCode(field="tenant", what="tenant", value=values["tenant"], known=known)
+    tenant = _tenant(values["tenant"]) if values.get("tenant") else None
     before = PriceBook.objects.filter(code=values["code"]).first()
     if before is not None and before.name == values["name"]:
         same = (before.currency, before.kind, before.tenant)
-        if same == (values["currency"], kind, tenant.pk if tenant else None):
+        if same == (values["currency"], kind, tenant):
             return UNCHANGED, {}
     save_price_book(
         code=values["code"],
         name=values["name"],
         currency=values["currency"],
         kind=kind,
-        tenant=tenant.pk if tenant else None,
+        tenant=tenant,
         actor=actor,
     )
     if before is None:
@@ -269,8 +267,19 @@ def _save_book(values: Mapping[str, Any], actor: Any) -> tuple[str, Changes]:
     return CHANGED, {"name": (before.name, values["name"])}
 
 
+def _tenant(slug: str) -> UUID:
+    found: UUID | None = Tenant.objects.filter(slug=slug).values_list("pk", flat=True).first()
+    if found is None:
+        known = ", ".join(Tenant.objects.order_by("slug").values_list("slug", flat=True)[:20])
+        raise UnknownCode(field="tenant", what="tenant", value=slug, known=known)
+    return found
+
+
 def _import_prices(run: _Import, section: str, book_values: Mapping[str, Any]) -> None:
-    """Prices in the order of their start; one without an end lasts until the next of the document."""
+    """Prices in the order of their start.
+
+    One without an end lasts until the next of the document.
+    """
     entries = book_values.get("prices", [])
     if not isinstance(entries, list):
         run.refuse(section, "", BadDocument(field=section, problem=_("not a list")))

@@ -49,11 +49,11 @@ def set_price(
     unit: str = Unit.GPU_HOUR,
     code: str = "",
 ) -> Price:
-    """Let a price hold from an instant on (a whole second, now or later); the running version ends there.
+    """Let a price hold from a whole second on, now or later; the running version ends there.
 
-    `amount` is for one unit, in the book's currency, with at most six decimals. A first price may begin in
-    the past, where nothing can have been charged yet. Raises UnknownCode, NotAnAmount, TooManyDecimals,
-    AmountOutOfRange, BadValue, PriceExists, PriceInThePast or PriceGap.
+    `amount` is for one unit, in the book's currency, with at most six decimals. A first price may
+    begin in the past, where nothing can have been charged yet. Raises UnknownCode, NotAnAmount,
+    TooManyDecimals, AmountOutOfRange, BadValue, PriceExists, PriceInThePast or PriceGap.
     """
     version = Version(
         sku=sku,
@@ -75,7 +75,10 @@ def save_price_book(
     kind: str = PriceKind.LIST,
     tenant: UUID | None = None,
 ) -> PriceBook:
-    """Make a book or rename it; its currency and its owner stay. Raises UnknownCurrency or BadValue."""
+    """Make a book or rename it.
+
+    Its currency and its owner stay. Raises UnknownCurrency or BadValue.
+    """
     parse_currency(currency)
     book = PriceBook.objects.select_for_update().filter(code=code).first()
     if book is not None:
@@ -161,7 +164,10 @@ def add_version(*, book: PriceBook, version: Version, actor: Any, may_shorten: b
 
 
 def end_version(*, price: Price, at: datetime) -> None:
-    """End a version that had no end. Raises PriceInThePast, or BadValue for an end before its start."""
+    """End a version that had no end.
+
+    Raises PriceInThePast, or BadValue for an end before its start.
+    """
     if at < clock.now():
         raise PriceInThePast(field="effective_to", value=at.isoformat(), sku=price.sku)
     if at <= price.effective_from:

@@ -1,4 +1,7 @@
-"""One row of what is sold: read from plain values, checked field by field, compared with what is stored."""
+"""One row of what is sold.
+
+Read from plain values, checked field by field, compared with what is stored.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -40,6 +43,11 @@ OFFERING_FIELDS = (
     "audience",
     "position",
 )
+_REFERENCES: dict[str, tuple[type[Any], str]] = {
+    "gpu_model": (GPUModel, "code"),
+    "images": (Image, "code"),
+    "audience": (Tenant, "slug"),
+}
 _AT_LEAST_ONE = ("memory_mib", "gpus", "max_quantity", "readiness_seconds")
 _SHA256_DIGITS = 64
 
@@ -76,40 +84,46 @@ def save_image(values: Mapping[str, Any]) -> tuple[str, Changes]:
 
 
 def save_offering_row(values: Mapping[str, Any]) -> tuple[Offering, str, Changes]:
-    """Make or change an offering by its SKU, with its images (the first is the default) and audience."""
+    """Make or change an offering by its SKU, with its images (the first is the default).
+
+    Its audience are the tenants that may see it when it is not for all.
+    """
     refuse_unknown(values, OFFERING_FIELDS)
-    columns = {k: v for k, v in values.items() if k not in ("images", "audience", "gpu_model")}
-    problems: list[AppError] = []
-    model = images = audience = None
-    try:
-        if "gpu_model" in values:
-            model = _referred(GPUModel, "gpu_model", "code", [values["gpu_model"]])[0]
-    except Invalid as error:
-        problems.append(error)
+    referred, problems = _references(values)
     for name in ("images", "audience", "traits"):
         if name in values and not _is_list_of_text(values[name]):
             problems.append(
                 BadValue(field=name, what=name, value=values[name], rule=_("give a list of names"))
             )
-    if not problems:
-        try:
-            if "images" in values:
-                images = _referred(Image, "images", "code", values["images"])
-            if "audience" in values:
-                audience = _referred(Tenant, "audience", "slug", values["audience"])
-        except Invalid as error:
-            problems.append(error)
     if problems:
         raise Invalid.many(problems)
-    extra = {"gpu_model": model} if model is not None else {}
-    offering, result, changes = _save(Offering, "sku", columns, extra)
-    if images is not None:
-        changes |= _set_images(offering, images)
-    if audience is not None:
-        changes |= _set_audience(offering, audience)
-    if result == UNCHANGED and changes:
-        result = CHANGED
-    return offering, result, {} if result == CREATED else changes
+    columns = {name: value for name, value in values.items() if name not in _REFERENCES}
+    model = {"gpu_model": referred["gpu_model"][0]} if "gpu_model" in referred else {}
+    offering, result, changes = _save(Offering, "sku", columns, model)
+    if "images" in referred:
+        changes |= _set_images(offering, referred["images"])
+    if "audience" in referred:
+        changes |= _set_audience(offering, referred["audience"])
+    if result == CREATED:
+        return offering, CREATED, {}
+    return offering, CHANGED if changes else UNCHANGED, changes
+
+
+def _references(values: Mapping[str, Any]) -> tuple[dict[str, list[Any]], list[AppError]]:
+    """The rows that are referred to by code, field by field, and what is wrong with the others."""
+    found: dict[str, list[Any]] = {}
+    problems: list[AppError] = []
+    for name, (kind, key) in _REFERENCES.items():
+        wanted = [values.get(name)] if name == "gpu_model" else values.get(name)
+        if name not in values or not _is_list_of_text(wanted):
+            continue
+        try:
+            found[name] = _referred(kind, name, key, wanted)
+        except Invalid as error:
+            problems.append(error)
+    if "gpu_model" in values and not isinstance(values["gpu_model"], str):
+        problems.append(MissingField(field="gpu_model", what="gpu_model"))
+    return found, problems
 
 
 def _save(

@@ -45,9 +45,10 @@ def allocate(
 ) -> list[Allocation]:
     """Give each service a whole node of its own, from now on without an end; all of them or none.
 
-    Runs in the caller's transaction, in the tenant's context, after the quota locks. Nodes somebody else is
-    taking are passed over at first; before saying that there are too few, it waits for those takers, one
-    asker at a time, and looks once more. Raises OutOfCapacity with what is free and what was wanted.
+    Runs in the caller's transaction, in the tenant's context, after the quota locks. Nodes somebody
+    else is taking are passed over at first; before saying that there are too few, it waits for
+    those takers, one asker at a time, and looks once more. Raises OutOfCapacity with what is free
+    and what was wanted.
     """
     if not transaction.get_connection().in_atomic_block:
         raise RuntimeError("capacity is taken inside the transaction of its order")
@@ -87,7 +88,8 @@ def allocate(
 def release(*, service: UUID) -> Allocation | None:
     """End the service's hold on its node; the node is `cleaning` until proven clean.
 
-    A node already quarantined or in maintenance stays there. None when nothing was held: safe to repeat.
+    A node already quarantined or in maintenance stays there. None when nothing was held: safe to
+    repeat.
     """
     allocation = (
         Allocation.objects.select_for_update(no_key=True)
@@ -117,8 +119,9 @@ def replace_allocation(
 ) -> Allocation:
     """Give the service another node of the same site and end its hold on the old one.
 
-    The caller decides what becomes of the old node (quarantine it first to keep it out of the pool). Raises
-    OutOfCapacity, and then the old hold stands as before; NothingAllocated when it never had a node.
+    The caller decides what becomes of the old node (quarantine it first to keep it out of the
+    pool). Raises OutOfCapacity, and then the old hold stands as before; NothingAllocated when it
+    never had a node.
     """
     latest = (
         Allocation.objects.filter(service=service)

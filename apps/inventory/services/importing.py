@@ -3,6 +3,7 @@
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,14 +49,15 @@ def normalised_mac(value: str, *, name: str = "nics.mac") -> str:
 
 
 def normalised_bmc(value: str) -> str:
-    """A management address in one form: no scheme, lower case host, IPv6 shortened, no slash at the end."""
+    """A management address in one form.
+
+    No scheme, lower case host, IPv6 shortened, no slash at the end.
+    """
     text = re.sub(r"^[a-z][a-z0-9+.-]*://", "", value.strip(), flags=re.IGNORECASE).rstrip("/")
     host, slash, path = text.partition("/")
     host = host.lower()
-    try:
+    with suppress(ValueError):  # a name, or an address with its port: lower case is its one form
         host = str(ipaddress.ip_address(host.strip("[]")))
-    except ValueError:
-        pass  # a name, or an address with its port: lower case is its one form
     return host + slash + path
 
 
@@ -93,11 +95,11 @@ class _Known:
 def import_nodes(
     *, site: Site, observed: Iterable[ObservedNode], actor: Any, dry_run: bool = False
 ) -> ImportReport:
-    """Make or change the site's nodes from what its infrastructure says; enrolled ones that are available
-    are admitted to the pool.
+    """Make or change the site's nodes from what its infrastructure says.
 
-    Each row is told by itself and a bad one spoils no other; repeating an import changes nothing. MAC
-    addresses, management addresses and serial numbers belong to one node only.
+    Those available there are admitted to the pool.
+    Each row is told by itself and a bad one spoils no other; repeating an import changes nothing.
+    MAC addresses, management addresses and serial numbers belong to one node only.
     """
     rows: list[ImportRow] = []
     with transaction.atomic():

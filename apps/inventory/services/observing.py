@@ -1,4 +1,7 @@
-"""Keeping what the infrastructure says of its nodes: a few set-based statements, whatever their number."""
+"""Keeping what the infrastructure says of its nodes.
+
+A few set-based statements, whatever their number.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -46,8 +49,8 @@ def note_observation(
 ) -> list[Node]:
     """Store what was seen of the site's nodes; returns those of which something changed.
 
-    Nodes we do not know are passed over. With `is_complete` the list is the whole site, and a node it
-    lacks is noted as missing, so that it is not sold. Takes the rows' locks in id order.
+    Nodes we do not know are passed over. With `is_complete` the list is the whole site, and a node
+    it lacks is noted as missing, so that it is not sold. Takes the rows' locks in id order.
     """
     seen = {one.infra_id: seen_columns(one) for one in observed}
     nodes = Node.objects.filter(site=site)

@@ -51,8 +51,8 @@ def save_site(
 ) -> Site:
     """Make a site (paused) or change it, by its code; for the platform's side.
 
-    The password is kept sealed; None leaves the one there is. Raises BadUrl, UnknownTimeZone or Invalid
-    naming the field.
+    The password is kept sealed; None leaves the one there is. Raises BadUrl, UnknownTimeZone or
+    Invalid naming the field.
     """
     for field, value in (("endpoint", endpoint), ("call_home_url", call_home_url)):
         _refuse_bad_url(field, value)
@@ -66,7 +66,7 @@ def save_site(
     if password is not None:
         site.credentials = _sealed(site, password)
     try:
-        site.clean_fields(exclude=["endpoint", "call_home_url", "credentials"])
+        site.clean_fields(exclude={column.name for column in Site._meta.fields} - {"code", *_SHOWN})
     except ValidationError as error:
         field, messages = next(iter(error.message_dict.items()))
         raise Invalid(
@@ -126,7 +126,10 @@ def record_site_success(*, site: Site) -> None:
 
 
 def claim_site_watch(*, site_id: UUID, seconds: int) -> bool:
-    """Become the site's only watcher for so many seconds; False while another one is, or none is due."""
+    """Become the site's only watcher for so many seconds.
+
+    False while another one is, or none is due.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE public.inventory_site"

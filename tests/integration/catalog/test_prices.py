@@ -125,7 +125,7 @@ def test_a_version_between_two_ends_where_the_next_begins(book: PriceBook) -> No
 def test_a_bad_price_is_refused_and_nothing_changes(
     book: PriceBook, change: dict[str, Any], error: type[Exception], says: str
 ) -> None:
-    given = {"sku": SKU, "amount": "5000", "effective_from": soon()} | change
+    given: dict[str, Any] = {"sku": SKU, "amount": "5000", "effective_from": soon()} | change
     with pytest.raises(error, match=says):
         services.set_price(book=book, actor=None, **given)
     assert Price.objects.get().effective_to is None

@@ -1,4 +1,7 @@
-"""Many callers at one moment: each node and each address has one holder, and nobody is refused wrongly."""
+"""Many callers at one moment.
+
+Each node and each address has one holder, and nobody is refused wrongly.
+"""
 
 from collections.abc import Callable
 from typing import Any
