@@ -83,10 +83,11 @@ class Image(realms.Public, models.Model):
 
 
 class Offering(realms.Public, models.Model):
-    """A product: hardware wanted of a node, and how its orders are treated. Retired, never deleted."""
+    """A product: hardware wanted of a node, how its orders are treated. Retired, never deleted."""
 
     row_policy: ClassVar[str] = (
-        "is_for_all OR EXISTS (SELECT FROM public.catalog_offeringaudience a WHERE a.offering_id = catalog_offering.id)"
+        "is_for_all OR EXISTS (SELECT FROM public.catalog_offeringaudience a"
+        " WHERE a.offering_id = catalog_offering.id)"
     )
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -198,8 +199,8 @@ class Price(realms.Public, models.Model):
     """
 
     updatable_columns: ClassVar[list[str]] = ["effective_to"]
-    row_policy: ClassVar[str] = (
-        "EXISTS (SELECT FROM public.catalog_pricebook b WHERE b.id = book_id)"  # itself under a policy
+    row_policy: ClassVar[str] = (  # the book is under a policy itself
+        "EXISTS (SELECT FROM public.catalog_pricebook b WHERE b.id = book_id)"
     )
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

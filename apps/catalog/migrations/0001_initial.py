@@ -11,145 +11,351 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='GPUModel',
+            name="GPUModel",
             fields=[
-                ('id', models.UUIDField(default=apps.core.uuids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('code', models.CharField(max_length=60, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9.-]{0,58}[a-z0-9]$')])),
-                ('name', models.CharField(max_length=120)),
-                ('reported_name', models.CharField(max_length=120)),
-                ('memory_mib', models.PositiveIntegerField()),
-                ('trait', models.CharField(max_length=120)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=apps.core.uuids.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "code",
+                    models.CharField(
+                        max_length=60,
+                        unique=True,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[a-z0-9][a-z0-9.-]{0,58}[a-z0-9]$"
+                            )
+                        ],
+                    ),
+                ),
+                ("name", models.CharField(max_length=120)),
+                ("reported_name", models.CharField(max_length=120)),
+                ("memory_mib", models.PositiveIntegerField()),
+                ("trait", models.CharField(max_length=120)),
             ],
             bases=(apps.core.realms.Public, models.Model),
         ),
         migrations.CreateModel(
-            name='Image',
+            name="Image",
             fields=[
-                ('id', models.UUIDField(default=apps.core.uuids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('code', models.CharField(max_length=60, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9.-]{0,58}[a-z0-9]$')])),
-                ('name', models.CharField(max_length=120)),
-                ('source', models.CharField(max_length=400)),
-                ('checksum', models.CharField(max_length=128)),
-                ('login', models.CharField(default='ubuntu', max_length=32)),
-                ('is_retired', models.BooleanField(default=False)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=apps.core.uuids.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "code",
+                    models.CharField(
+                        max_length=60,
+                        unique=True,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[a-z0-9][a-z0-9.-]{0,58}[a-z0-9]$"
+                            )
+                        ],
+                    ),
+                ),
+                ("name", models.CharField(max_length=120)),
+                ("source", models.CharField(max_length=400)),
+                ("checksum", models.CharField(max_length=128)),
+                ("login", models.CharField(default="ubuntu", max_length=32)),
+                ("is_retired", models.BooleanField(default=False)),
             ],
             bases=(apps.core.realms.Public, models.Model),
         ),
         migrations.CreateModel(
-            name='Offering',
+            name="Offering",
             fields=[
-                ('id', models.UUIDField(default=apps.core.uuids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('sku', models.CharField(max_length=60, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9.-]{0,58}[a-z0-9]$')])),
-                ('name', models.CharField(max_length=120)),
-                ('description', models.CharField(blank=True, default='', max_length=400)),
-                ('name_ko', models.CharField(blank=True, default='', max_length=120)),
-                ('description_ko', models.CharField(blank=True, default='', max_length=400)),
-                ('service_model', models.CharField(choices=[('bare_metal', 'Bare metal server')], default='bare_metal', max_length=20)),
-                ('billing_basis', models.CharField(choices=[('allocated', 'Allocated time'), ('running', 'Running time')], default='allocated', max_length=20)),
-                ('gpus', models.PositiveIntegerField(validators=[django.core.validators.MinValueValidator(1)])),
-                ('cpus', models.PositiveIntegerField()),
-                ('memory_gib', models.PositiveIntegerField()),
-                ('disk_gb', models.PositiveIntegerField()),
-                ('network', models.CharField(blank=True, default='', max_length=120)),
-                ('resource_class', models.CharField(max_length=80)),
-                ('traits', models.JSONField(default=list)),
-                ('max_replacements', models.PositiveSmallIntegerField(default=2)),
-                ('readiness_seconds', models.PositiveIntegerField(default=1200)),
-                ('max_quantity', models.PositiveSmallIntegerField(default=8)),
-                ('is_for_all', models.BooleanField(default=True)),
-                ('retired_at', models.DateTimeField(blank=True, null=True)),
-                ('position', models.PositiveSmallIntegerField(default=100)),
-                ('created_at', models.DateTimeField(db_default=apps.core.clock.NeoNow())),
-                ('gpu_model', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='offerings', to='catalog.gpumodel')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=apps.core.uuids.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "sku",
+                    models.CharField(
+                        max_length=60,
+                        unique=True,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[a-z0-9][a-z0-9.-]{0,58}[a-z0-9]$"
+                            )
+                        ],
+                    ),
+                ),
+                ("name", models.CharField(max_length=120)),
+                ("description", models.CharField(blank=True, default="", max_length=400)),
+                ("name_ko", models.CharField(blank=True, default="", max_length=120)),
+                ("description_ko", models.CharField(blank=True, default="", max_length=400)),
+                (
+                    "service_model",
+                    models.CharField(
+                        choices=[("bare_metal", "Bare metal server")],
+                        default="bare_metal",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "billing_basis",
+                    models.CharField(
+                        choices=[("allocated", "Allocated time"), ("running", "Running time")],
+                        default="allocated",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "gpus",
+                    models.PositiveIntegerField(
+                        validators=[django.core.validators.MinValueValidator(1)]
+                    ),
+                ),
+                ("cpus", models.PositiveIntegerField()),
+                ("memory_gib", models.PositiveIntegerField()),
+                ("disk_gb", models.PositiveIntegerField()),
+                ("network", models.CharField(blank=True, default="", max_length=120)),
+                ("resource_class", models.CharField(max_length=80)),
+                ("traits", models.JSONField(default=list)),
+                ("max_replacements", models.PositiveSmallIntegerField(default=2)),
+                ("readiness_seconds", models.PositiveIntegerField(default=1200)),
+                ("max_quantity", models.PositiveSmallIntegerField(default=8)),
+                ("is_for_all", models.BooleanField(default=True)),
+                ("retired_at", models.DateTimeField(blank=True, null=True)),
+                ("position", models.PositiveSmallIntegerField(default=100)),
+                ("created_at", models.DateTimeField(db_default=apps.core.clock.NeoNow())),
+                (
+                    "gpu_model",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="offerings",
+                        to="catalog.gpumodel",
+                    ),
+                ),
             ],
             bases=(apps.core.realms.Public, models.Model),
         ),
         migrations.CreateModel(
-            name='OfferingImage',
+            name="OfferingImage",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveSmallIntegerField(default=100)),
-                ('image', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='catalog.image')),
-                ('offering', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='catalog.offering')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("position", models.PositiveSmallIntegerField(default=100)),
+                (
+                    "image",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="catalog.image"
+                    ),
+                ),
+                (
+                    "offering",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to="catalog.offering"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['position'],
+                "ordering": ["position"],
             },
             bases=(apps.core.realms.Public, models.Model),
         ),
         migrations.AddField(
-            model_name='offering',
-            name='images',
-            field=models.ManyToManyField(related_name='offerings', through='catalog.OfferingImage', to='catalog.image'),
+            model_name="offering",
+            name="images",
+            field=models.ManyToManyField(
+                related_name="offerings", through="catalog.OfferingImage", to="catalog.image"
+            ),
         ),
         migrations.CreateModel(
-            name='PriceBook',
+            name="PriceBook",
             fields=[
-                ('id', models.UUIDField(default=apps.core.uuids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('code', models.CharField(max_length=60, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9.-]{0,58}[a-z0-9]$')])),
-                ('name', models.CharField(max_length=120)),
-                ('currency', models.CharField(max_length=3)),
-                ('kind', models.CharField(choices=[('list', 'List'), ('contract', 'Contract')], default='list', max_length=10)),
-                ('tenant', models.UUIDField(blank=True, null=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=apps.core.uuids.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "code",
+                    models.CharField(
+                        max_length=60,
+                        unique=True,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[a-z0-9][a-z0-9.-]{0,58}[a-z0-9]$"
+                            )
+                        ],
+                    ),
+                ),
+                ("name", models.CharField(max_length=120)),
+                ("currency", models.CharField(max_length=3)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("list", "List"), ("contract", "Contract")],
+                        default="list",
+                        max_length=10,
+                    ),
+                ),
+                ("tenant", models.UUIDField(blank=True, null=True)),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('kind', 'list'), ('tenant', None)), models.Q(('kind', 'contract'), ('tenant__isnull', False)), _connector='OR'), name='contract_book_has_a_tenant'), models.UniqueConstraint(condition=models.Q(('kind', 'list')), fields=('currency',), name='one_list_per_currency'), models.UniqueConstraint(condition=models.Q(('kind', 'contract')), fields=('tenant', 'currency'), name='one_contract_book_per_tenant_currency')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("kind", "list"), ("tenant", None)),
+                            models.Q(("kind", "contract"), ("tenant__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="contract_book_has_a_tenant",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind", "list")),
+                        fields=("currency",),
+                        name="one_list_per_currency",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind", "contract")),
+                        fields=("tenant", "currency"),
+                        name="one_contract_book_per_tenant_currency",
+                    ),
+                ],
             },
             bases=(apps.core.realms.Public, models.Model),
         ),
         migrations.CreateModel(
-            name='Price',
+            name="Price",
             fields=[
-                ('id', models.UUIDField(default=apps.core.uuids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('code', models.CharField(max_length=60)),
-                ('sku', models.CharField(max_length=60)),
-                ('unit', models.CharField(choices=[('gpu_hour', 'GPU-hour'), ('gb_month', 'GB-month'), ('ip_hour', 'IP-hour'), ('once', 'Once'), ('month', 'Month')], default='gpu_hour', max_length=20)),
-                ('amount', models.DecimalField(decimal_places=6, max_digits=18)),
-                ('effective_from', models.DateTimeField()),
-                ('effective_to', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(db_default=apps.core.clock.NeoNow())),
-                ('book', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='prices', to='catalog.pricebook')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=apps.core.uuids.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("code", models.CharField(max_length=60)),
+                ("sku", models.CharField(max_length=60)),
+                (
+                    "unit",
+                    models.CharField(
+                        choices=[
+                            ("gpu_hour", "GPU-hour"),
+                            ("gb_month", "GB-month"),
+                            ("ip_hour", "IP-hour"),
+                            ("once", "Once"),
+                            ("month", "Month"),
+                        ],
+                        default="gpu_hour",
+                        max_length=20,
+                    ),
+                ),
+                ("amount", models.DecimalField(decimal_places=6, max_digits=18)),
+                ("effective_from", models.DateTimeField()),
+                ("effective_to", models.DateTimeField(null=True)),
+                ("created_at", models.DateTimeField(db_default=apps.core.clock.NeoNow())),
+                (
+                    "book",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="prices",
+                        to="catalog.pricebook",
+                    ),
+                ),
             ],
             bases=(apps.core.realms.Public, models.Model),
         ),
         migrations.CreateModel(
-            name='OfferingAudience',
+            name="OfferingAudience",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('tenant', models.UUIDField()),
-                ('offering', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='audience', to='catalog.offering')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("tenant", models.UUIDField()),
+                (
+                    "offering",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="audience",
+                        to="catalog.offering",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('offering', 'tenant'), name='offering_audience_once')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("offering", "tenant"), name="offering_audience_once"
+                    )
+                ],
             },
             bases=(apps.core.realms.Public, models.Model),
         ),
         migrations.AddConstraint(
-            model_name='offeringimage',
-            constraint=models.UniqueConstraint(fields=('offering', 'image'), name='offering_image_once'),
+            model_name="offeringimage",
+            constraint=models.UniqueConstraint(
+                fields=("offering", "image"), name="offering_image_once"
+            ),
         ),
         migrations.AddIndex(
-            model_name='price',
-            index=models.Index(fields=['sku', 'unit', 'effective_from'], name='price_of_sku'),
+            model_name="price",
+            index=models.Index(fields=["sku", "unit", "effective_from"], name="price_of_sku"),
         ),
         migrations.AddConstraint(
-            model_name='price',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gte', 0)), name='price_not_negative'),
+            model_name="price",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("amount__gte", 0)), name="price_not_negative"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='price',
-            constraint=models.CheckConstraint(condition=models.Q(('effective_to', None), ('effective_to__gt', models.F('effective_from')), _connector='OR'), name='price_ends_after_it_begins'),
+            model_name="price",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("effective_to", None),
+                    ("effective_to__gt", models.F("effective_from")),
+                    _connector="OR",
+                ),
+                name="price_ends_after_it_begins",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='price',
-            constraint=django.contrib.postgres.constraints.ExclusionConstraint(expressions=[('book', '='), ('sku', '='), ('unit', '='), (apps.catalog.models._Validity('effective_from', 'effective_to'), '&&')], name='one_price_at_a_time'),
+            model_name="price",
+            constraint=django.contrib.postgres.constraints.ExclusionConstraint(
+                expressions=[
+                    ("book", "="),
+                    ("sku", "="),
+                    ("unit", "="),
+                    (apps.catalog.models._Validity("effective_from", "effective_to"), "&&"),
+                ],
+                name="one_price_at_a_time",
+            ),
         ),
     ]
