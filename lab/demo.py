@@ -1,7 +1,8 @@
-"""The story of an order, told while it happens: request, server, proof, use, end, invoice. Run by `./dev demo`.
+"""The story of an order, told while it happens: request, server, proof, use, end, invoice. Run by
+`./dev demo`.
 
-Three people act through the API a customer's program would use: the tenant's owner, an operator, finance. The
-last line on standard output is `RESULT key=value …` for programs.
+Three people act through the API a customer's program would use: the tenant's owner, an operator,
+finance. The last line on standard output is `RESULT key=value …` for programs.
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ def place(owner: Person, sku: str, name: str) -> dict[str, Any]:
     price = quote["unit_price"]
     tell(
         f"quote: {quote['offering_name']}, {price['amount']} {price['currency']} per GPU-hour,"
-        f" {quote['terms']['hour_total']} {price['currency']} per hour before tax, billed by the second"
+        f" {quote['terms']['hour_total']} {price['currency']} per hour before tax,"
+        " billed by the second"
     )
     return dict(
         owner.post(
@@ -231,7 +233,9 @@ def bill(
 
 
 def put_back(operator: Person) -> None:
-    """An earlier telling of the story left the faulty server in quarantine: an operator puts it back."""
+    """An earlier telling of the story left the faulty server in quarantine: an operator puts it
+    back.
+    """
     for node in operator.get("/nodes?resource_class=gpu.h200.8x.faulty")["items"]:
         if node["status"] == "quarantined":
             operator.post(f"/nodes/{node['id']}/restore", {"reason": "the story is told again"})
@@ -246,7 +250,10 @@ def second_act(owner: Person, operator: Person) -> None:
     order = place(owner, TRIAL, "trial-1")
     service = follow(owner, order, "failed")
     after = owner.get("/usage")["total"]
-    tell(f"undone: the service is {service['status']}, ready at: {service['ready_at']}")
+    tell(
+        f"undone: the service is {service['status']} and never was ready;"
+        " its server is in quarantine"
+    )
     tell(f"charged for it: nothing ({before['amount']} before, {after['amount']} after)")
     if before != after:
         raise SystemExit("the undone order was charged")

@@ -29,5 +29,7 @@ class ContentSecurityPolicyMiddleware:
         """Serve, then add the header."""
         response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", POLICY)
-        response.headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+        response.headers.setdefault(
+            "Permissions-Policy", "camera=(), microphone=(), geolocation=()"
+        )
         return response

@@ -4,7 +4,9 @@ from typing import Any
 
 
 def forget_tenant(connection: Any) -> None:
-    """Leave a connection that finds no table and is nobody: a stray raw use fails instead of reading a tenant."""
+    """Leave a connection that finds no table and is nobody: a stray raw use fails instead of
+    reading a tenant.
+    """
     if connection.info.transaction_status:
         connection.rollback()
     connection.execute("SET search_path = ''; SET neo.tenant = ''")

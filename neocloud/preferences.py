@@ -1,4 +1,6 @@
-"""The language and the theme a browser shows: cookies, chosen in the person menu or before signing in."""
+"""The language and the theme a browser shows: cookies, chosen in the person menu or before signing
+in.
+"""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect

@@ -1,4 +1,6 @@
-"""The test databases: one migrated template a run, one copy for each worker, tests connect as `neo_app`."""
+"""The test databases: one migrated template a run, one copy for each worker, tests connect as
+`neo_app`.
+"""
 
 import hashlib
 import os
@@ -11,7 +13,7 @@ import psycopg
 from psycopg import sql
 
 ROOT = Path(__file__).resolve().parents[1]
-PASSWORD = "tests-only"  # noqa: S105 - a loopback server that lives as long as the tests
+PASSWORD = "tests-only"
 TENANTS = (("acme", "Acme AI", "KRW"), ("globex", "Globex Research", "USD"))
 
 
@@ -54,12 +56,19 @@ def template() -> str:
         if found and found[0]:
             return name
         _make_roles(connection)
-        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
-        connection.execute(sql.SQL("CREATE DATABASE {} OWNER neo_owner").format(sql.Identifier(name)))
+        connection.execute(
+            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
+        )
+        connection.execute(
+            sql.SQL("CREATE DATABASE {} OWNER neo_owner").format(sql.Identifier(name))
+        )
         with psycopg.connect(superuser_url(name), autocommit=True) as inside:
             inside.execute(_plain(ROOT / "deploy" / "extensions.sql"))
-        for role, program in (("neo_owner", ["manage.py", "upgrade"]), ("neo_app", ["-m", "tests.template"])):
-            done = subprocess.run(  # noqa: S603 - our own program
+        for role, program in (
+            ("neo_owner", ["manage.py", "upgrade"]),
+            ("neo_app", ["-m", "tests.template"]),
+        ):
+            done = subprocess.run(
                 [sys.executable, *program],
                 cwd=ROOT,
                 env={**os.environ, "DATABASE_URL": url_of(role, name),
@@ -69,7 +78,9 @@ def template() -> str:
             )  # fmt: skip
             if done.returncode:
                 raise RuntimeError(f"{program}: {done.stdout}\n{done.stderr}")
-        connection.execute(sql.SQL("ALTER DATABASE {} IS_TEMPLATE true").format(sql.Identifier(name)))
+        connection.execute(
+            sql.SQL("ALTER DATABASE {} IS_TEMPLATE true").format(sql.Identifier(name))
+        )
     return name
 
 
@@ -78,7 +89,9 @@ def copy(worker: str) -> str:
     source, name = template(), f"neo_test_{worker}"
     with psycopg.connect(superuser_url(), autocommit=True) as connection:
         connection.execute("SELECT pg_advisory_lock(7302)")  # a template is copied by one at a time
-        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        connection.execute(
+            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
+        )
         connection.execute(
             sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER neo_owner STRATEGY file_copy").format(
                 sql.Identifier(name), sql.Identifier(source)
@@ -90,7 +103,9 @@ def copy(worker: str) -> str:
 def drop(name: str) -> None:
     """Remove a copy."""
     with psycopg.connect(superuser_url(), autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        connection.execute(
+            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
+        )
 
 
 def entry(url: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ Entries of transactions still open are left for the next seal; ids are read in o
 import hashlib
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection, transaction
 
@@ -27,14 +28,14 @@ class Verdict:
     broken_at: int | None
 
 
-def _digest(before: str, entries: list[dict[str, object]]) -> str:
+def _digest(before: str, entries: list[dict[str, Any]]) -> str:
     running = hashlib.sha256(before.encode())
     for entry in entries:
         running.update(json.dumps(entry, sort_keys=True, default=str).encode())
     return running.hexdigest()
 
 
-def _closed_entries(after: int, limit: int) -> list[dict[str, object]]:
+def _closed_entries(after: int, limit: int) -> list[dict[str, Any]]:
     """Entries behind the last seal whose transactions, and all older ones, have ended."""
     return list(
         AuditEntry.objects.filter(id__gt=after)

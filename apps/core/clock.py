@@ -1,4 +1,5 @@
-"""The only clock: the database's `neo_now()`, so that Python, SQL and every host agree on an instant.
+"""The only clock: the database's `neo_now()`, so that Python, SQL and every host agree on an
+instant.
 
 Read it after the row lock is held; `neo.clock_offset` (an interval) moves it in tests.
 """
@@ -19,7 +20,9 @@ class NeoNow(Func):
 
 
 class CurrentTransaction(Func):
-    """The id of the running transaction: who reads in id order stops at the oldest one still open."""
+    """The id of the running transaction: who reads in id order stops at the oldest one
+    still open.
+    """
 
     template = "(pg_current_xact_id()::text::bigint)"
     arity = 0

@@ -1,7 +1,7 @@
 """One key, one effect: the answer to a request is kept in the transaction that did the work.
 
-Whoever repeats the request with the same key gets the same answer; with another body, a Conflict. A request
-that failed left nothing behind, so its key may be used again.
+Whoever repeats the request with the same key gets the same answer; with another body, a Conflict. A
+request that failed left nothing behind, so its key may be used again.
 """
 
 import hashlib
@@ -53,7 +53,8 @@ def request_hash(*parts: Any) -> str:
 def once(*, actor: str, key: str, asked: str, act: Callable[[], tuple[int, Any]]) -> Answer:
     """Run `act` once for (actor, key) and keep its answer; a second caller waits for the first.
 
-    `asked` is a `request_hash`; `act` returns (status, JSON body) and does all its work in the database.
+    `asked` is a `request_hash`; `act` returns (status, JSON body) and does all its work in the
+    database.
     """
     if not key or len(key) > LONGEST or not key.isascii() or not key.isprintable():
         raise KeyMalformed()

@@ -23,7 +23,9 @@ class Live:
 
 
 def live(request: HttpRequest, *, id: str = "live", busy: bool, ended: bool = False) -> Live:
-    """The live part of this page: every 2 s while something is in flight, 15 s idle, never once ended."""
+    """The live part of this page: every 2 s while something is in flight, 15 s idle, never once
+    ended.
+    """
     seconds = 0 if ended else IN_FLIGHT if busy else IDLE
     return Live(id=id, url=request.get_full_path(), seconds=seconds)
 

@@ -8,7 +8,9 @@ from apps.core.uuids import uuid7
 
 
 class OutboxEvent(realms.Public, models.Model):
-    """An event written with its change and delivered after it, at least once, in order per subject."""
+    """An event written with its change and delivered after it, at least once, in order
+    per subject.
+    """
 
     id = models.BigAutoField(primary_key=True)
     xid = models.BigIntegerField(db_default=CurrentTransaction(), editable=False)
@@ -34,7 +36,9 @@ class OutboxEvent(realms.Public, models.Model):
 
 
 class WorkPending(realms.Public, models.Model):
-    """A tenant has work of this kind: the dispatcher takes these, so nothing loops over all tenants."""
+    """A tenant has work of this kind: the dispatcher takes these, so nothing loops over all
+    tenants.
+    """
 
     kind = models.CharField(max_length=60)
     tenant = models.UUIDField()
@@ -70,7 +74,9 @@ class IdempotencyKey(realms.Both, models.Model):
 
 
 class Secret(realms.Both, models.Model):
-    """Something only the product may read: sealed with its owner, table and row as associated data."""
+    """Something only the product may read: sealed with its owner, table and row as
+    associated data.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=120)

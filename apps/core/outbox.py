@@ -14,12 +14,18 @@ from apps.core.realms import current_tenant_id
 
 Handler = Callable[[OutboxEvent], None]
 HANDLERS: dict[str, list[Handler]] = {}
-WAKERS: list[Callable[[], None]] = []  # called after the commit of an event; a lost call is harmless
-WORK: dict[str, str] = {"seal_audit": "apps.audit.tasks.seal_tenant"}  # kind → task run in the tenant
+WAKERS: list[
+    Callable[[], None]
+] = []  # called after the commit of an event; a lost call is harmless
+WORK: dict[str, str] = {
+    "seal_audit": "apps.audit.tasks.seal_tenant"
+}  # kind → task run in the tenant
 
 
 def publish(name: str, *, subject: UUID, **payload: Any) -> OutboxEvent:
-    """Write an event beside its change. Must run inside a transaction; names are past: `order.placed`."""
+    """Write an event beside its change. Must run inside a transaction; names are past:
+    `order.placed`.
+    """
     if not transaction.get_connection().in_atomic_block:
         raise RuntimeError(f"{name}: an event is published inside the transaction of its change")
     event = OutboxEvent.objects.create(

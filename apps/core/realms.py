@@ -1,4 +1,5 @@
-"""The two realms: which schema a model's table lives in, and who the database connection speaks for.
+"""The two realms: which schema a model's table lives in, and who the database connection speaks
+for.
 
 A realm is a plain mixin, because migrations keep a model's bases but drop its class attributes.
 """
@@ -47,9 +48,24 @@ def realm_of(model: type[models.Model]) -> type:
     raise LookupError(f"{model._meta.label} declares no realm (apps.core.realms)")
 
 
+_connection: Any = connection  # django-tenants adds what the stubs do not know
+
+
+def side() -> Any:
+    """What django-tenants calls the tenant of this connection: a Tenant, the platform's side or
+    nobody's.
+    """
+    return _connection.tenant
+
+
+def schema() -> str:
+    """The schema this connection reads first."""
+    return str(_connection.schema_name)
+
+
 def speaker() -> str:
     """Who the connection speaks for: a tenant's UUID as text, "platform", or "" for nobody."""
-    return speaker_of(connection.tenant)
+    return speaker_of(side())
 
 
 def speaker_of(tenant: Any) -> str:

@@ -1,4 +1,6 @@
-"""How values look on a page: money, instants, durations, statuses. Every function gives safe HTML or text."""
+"""How values look on a page: money, instants, durations, statuses. Every function gives safe HTML
+or text.
+"""
 
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
@@ -6,7 +8,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db import connection
 from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -14,6 +15,7 @@ from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from apps.core.money import Money, format_money
+from apps.core.realms import side
 
 NOTHING = "–"
 NO_INSTANT = format_html('<span class="text-secondary">{}</span>', NOTHING)
@@ -60,7 +62,7 @@ def money(value: Money | Decimal | None, currency: str = "") -> str:
 
 def zone() -> tzinfo:
     """The time zone of this side: a tenant's billing zone, the operator's own on the platform."""
-    name = getattr(connection.tenant, "billing_timezone", "") or settings.NEOCLOUD_TIMEZONE
+    name = getattr(side(), "billing_timezone", "") or settings.NEOCLOUD_TIMEZONE
     return ZoneInfo(name)
 
 

@@ -35,7 +35,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """Cells in the order of the columns: text or safe HTML. `tone` colours the row (red, yellow)."""
+    """Cells in the order of the columns: text or safe HTML. `tone` colours the row
+    (red, yellow).
+    """
 
     cells: Sequence[Any]
     id: str = ""

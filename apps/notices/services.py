@@ -11,7 +11,7 @@ from django.utils import translation
 
 from apps.core import clock
 from apps.core.errors import NotFound
-from apps.core.realms import PLATFORM, current_tenant_id, speaker
+from apps.core.realms import PLATFORM, current_tenant_id, side, speaker
 from apps.core.uuids import uuid7
 from apps.notices.models import Notice
 
@@ -99,8 +99,8 @@ def absolute(path: str, *, host: str = "") -> str:
     """The address of a path on this side's host, as it can stand in a mail; "" stays ""."""
     if not path or "://" in path:
         return path
-    side = "console" if speaker() == PLATFORM else getattr(connection.tenant, "slug", "console")
-    name = f"{host or side}.{settings.NEOCLOUD_BASE_DOMAIN}"
+    own = "console" if speaker() == PLATFORM else getattr(side(), "slug", "console")
+    name = f"{host or own}.{settings.NEOCLOUD_BASE_DOMAIN}"
     if settings.SECURE_SSL_REDIRECT:
         return f"https://{name}{path}"
     return f"http://{name}:{settings.NEOCLOUD_PORT}{path}"

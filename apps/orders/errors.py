@@ -50,7 +50,10 @@ class WrongCurrency(Invalid):
     """The currency of a tenant is fixed by its contract with the operator."""
 
     code = "wrong_currency"
-    message = _("Your account is billed in {currency}; {asked} is not possible. Leave it out or send {currency}.")
+    message = _(
+        "Your account is billed in {currency}; {asked} is not possible. "
+        "Leave it out or send {currency}."
+    )
 
 
 class WrongName(Invalid):
@@ -58,7 +61,8 @@ class WrongName(Invalid):
 
     code = "wrong_name"
     message = _(
-        "The name must be 1 to 60 letters, digits and hyphens, beginning with a letter; “{asked}” is not."
+        "The name must be 1 to 60 letters, digits and hyphens, beginning with a letter; "
+        "“{asked}” is not."
     )
 
 

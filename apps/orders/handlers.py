@@ -12,7 +12,9 @@ from apps.notices import services as notices
 from apps.orders.models import Order, Service
 
 
-def _tell(order: Order, *, event: OutboxEvent, subject: Any, body: Any, link: str, **facts: object) -> None:
+def _tell(
+    order: Order, *, event: OutboxEvent, subject: Any, body: Any, link: str, **facts: object
+) -> None:
     """Tell who placed the order, once for each event."""
     notices.tell(
         to=recipient_of(order.placed_by),
@@ -39,7 +41,8 @@ def tell_ready(event: OutboxEvent) -> None:
         event=event,
         subject=_("{name} is ready"),
         body=_(
-            "Your server {name} of {number} is ready: ssh {login}@{address}. It is charged from {ready_at} on."
+            "Your server {name} of {number} is ready: ssh {login}@{address}. "
+            "It is charged from {ready_at} on."
         ),
         link=f"/services/{service.pk}/",
         name=service.name,
@@ -58,8 +61,8 @@ def tell_failed(event: OutboxEvent) -> None:
         event=event,
         subject=_("{name} could not be provided"),
         body=_(
-            "We could not provide {name} of {number}. Everything was undone and nothing is charged. "
-            "You can order again at any time."
+            "We could not provide {name} of {number}. Everything was undone and nothing is "
+            "charged. You can order again at any time."
         ),
         link=f"/orders/{service.order_id}/",
         name=service.name,

@@ -1,4 +1,6 @@
-"""Quotes, orders, services, the facts of their states, quotas; and the console's projections of them."""
+"""Quotes, orders, services, the facts of their states, quotas; and the console's projections of
+them.
+"""
 
 from typing import Any, ClassVar
 
@@ -86,9 +88,7 @@ class Order(realms.Tenant, models.Model):
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="orders")
     placed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="orders")
     quote = models.OneToOneField(Quote, on_delete=models.PROTECT, related_name="order")
-    status = models.CharField(
-        max_length=20, choices=OrderStatus.choices, default=OrderStatus.DRAFT
-    )
+    status = models.CharField(max_length=20, choices=OrderStatus.choices, default=OrderStatus.DRAFT)
     status_reason = models.CharField(max_length=400, default="", blank=True)
     name = models.CharField(max_length=80)
     offering_id = models.UUIDField()
@@ -199,8 +199,9 @@ class FactSource(models.TextChoices):
 class Fact(realms.Tenant, realms.InsertOnly, models.Model):
     """A service entered a state: the basis of every bill. Rows are only added.
 
-    A live fact has no end: its interval ends at the next live fact. Imported and late records carry both ends.
-    A correction names the fact it replaces; without a state it only takes that fact back.
+    A live fact has no end: its interval ends at the next live fact. Imported and late records carry
+    both ends. A correction names the fact it replaces; without a state it only takes that fact
+    back.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

@@ -1,4 +1,6 @@
-"""The console's rows of orders and services: written with the change, rebuilt and compared by a command."""
+"""The console's rows of orders and services: written with the change, rebuilt and compared by a
+command.
+"""
 
 from typing import Any
 

@@ -6,9 +6,11 @@ from uuid import UUID
 
 from django.db import connection
 from django.db.models import F, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
 
 from apps.accounts.models import Project
 from apps.core.errors import NotFound
+from apps.inventory.models import Allocation
 from apps.orders.models import (
     Fact,
     Order,
@@ -20,9 +22,44 @@ from apps.orders.models import (
     ServiceProjection,
     TenantLimit,
 )
-from apps.orders.services.limits import ENDED, gpus_in_use, services_in_use
 from apps.orders.states import OrderStatus, ServiceState
 from apps.tenancy.selectors import current_tenant
+
+ENDED = (ServiceState.FAILED, ServiceState.TERMINATED, ServiceState.DELETING)
+
+
+def gpus_in_use(*, tenant: UUID) -> int:
+    """GPUs a tenant holds or has in the queue."""
+    held = Allocation.objects.filter(tenant=tenant, released_at=None).aggregate(
+        n=Coalesce(Sum("gpu_count"), 0)
+    )["n"]
+    queued = QueueEntry.objects.filter(tenant=tenant, left_at=None).aggregate(
+        n=Coalesce(Sum("gpus"), 0)
+    )["n"]
+    return int(held + queued)
+
+
+def services_in_use(*, tenant: UUID) -> int:
+    """Services of the tenant of this connection that have not ended, and those its queued orders
+    will have.
+    """
+    queued = Order.objects.filter(status=OrderStatus.QUEUED).aggregate(
+        n=Coalesce(Sum("quantity"), 0)
+    )["n"]
+    return Service.objects.exclude(state__in=ENDED).count() + int(queued)
+
+
+def project_gpus_in_use(*, project: UUID) -> int:
+    """GPUs of a project's services that have not ended, and of its queued orders."""
+    held = (
+        Service.objects.filter(project=project)
+        .exclude(state__in=ENDED)
+        .aggregate(n=Coalesce(Sum("gpus"), 0))["n"]
+    )
+    queued = Order.objects.filter(project=project, status=OrderStatus.QUEUED).aggregate(
+        n=Coalesce(Sum(F("quantity") * F("gpus_each")), 0)
+    )["n"]
+    return int(held) + int(queued)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,9 @@ class NothingToRetry(Conflict):
     """The run is going back."""
 
     code = "nothing_to_retry"
-    message = _("The work on {number} is being undone; a step can only be tried again while going forward.")
+    message = _(
+        "The work on {number} is being undone; a step can only be tried again while going forward."
+    )
 
 
 class ReasonMissing(Invalid):

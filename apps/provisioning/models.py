@@ -13,7 +13,8 @@ from apps.provisioning.states import RunStatus, StepStatus
 class Run(realms.Public, models.Model):
     """A blueprint being executed for one service.
 
-    A worker holds it by `lease_until`; every claim raises `fence`, and whoever writes names the fence it claimed.
+    A worker holds it by `lease_until`; every claim raises `fence`, and whoever writes names the
+    fence it claimed.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -28,10 +29,10 @@ class Run(realms.Public, models.Model):
     offering = models.UUIDField()
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="runs")
     node = models.ForeignKey(Node, null=True, on_delete=models.PROTECT, related_name="runs")
-    status = models.CharField(
-        max_length=12, choices=RunStatus.choices, default=RunStatus.FORWARD
-    )
-    outcome = models.CharField(max_length=12, default="", blank=True)  # why undone: failed, cancelled
+    status = models.CharField(max_length=12, choices=RunStatus.choices, default=RunStatus.FORWARD)
+    outcome = models.CharField(
+        max_length=12, default="", blank=True
+    )  # why undone: failed, cancelled
     reason = models.CharField(max_length=500, default="", blank=True)  # for operators
     position = models.PositiveSmallIntegerField(default=0)  # the step now at work
     replacements = models.PositiveSmallIntegerField(default=0)
@@ -78,9 +79,7 @@ class RunStep(realms.Public, models.Model):
     tenant = models.UUIDField()
     position = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=40)
-    status = models.CharField(
-        max_length=10, choices=StepStatus.choices, default=StepStatus.PENDING
-    )
+    status = models.CharField(max_length=10, choices=StepStatus.choices, default=StepStatus.PENDING)
     attempts = models.PositiveIntegerField(default=0)
     intent_at = models.DateTimeField(null=True)  # stored before the external call
     started_at = models.DateTimeField(null=True)
@@ -93,9 +92,7 @@ class RunStep(realms.Public, models.Model):
 
     class Meta:
         ordering = ["position"]
-        constraints = [
-            models.UniqueConstraint(fields=["run", "position"], name="run_step_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["run", "position"], name="run_step_once")]
 
     def __str__(self) -> str:
         return self.name
@@ -109,7 +106,9 @@ class RunEvent(realms.Public, realms.InsertOnly, models.Model):
     tenant = models.UUIDField()
     at = models.DateTimeField(db_default=NeoNow())
     step = models.CharField(max_length=40, default="")
-    kind = models.CharField(max_length=40)  # started, waited, done, failed, undone, replaced, held …
+    kind = models.CharField(
+        max_length=40
+    )  # started, waited, done, failed, undone, replaced, held …
     detail = models.CharField(max_length=1000, default="")
     actor = models.CharField(max_length=200, default="")
 
@@ -118,7 +117,9 @@ class RunEvent(realms.Public, realms.InsertOnly, models.Model):
 
 
 class CallHome(realms.Public, models.Model):
-    """The one-time invitation of a guest to report, and its report; only the token's hash is kept."""
+    """The one-time invitation of a guest to report, and its report; only the token's
+    hash is kept.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="call_homes")

@@ -11,7 +11,9 @@ from apps.inventory.observations import ObservedNode
 
 @dataclass(frozen=True)
 class Deployment:
-    """What a server is deployed with. The config drive carries a secret: it is never stored or logged."""
+    """What a server is deployed with. The config drive carries a secret: it is never stored or
+    logged.
+    """
 
     image_source: str
     image_checksum: str
@@ -59,7 +61,8 @@ class Compute(Protocol):
         """One node as it is now. Raises NodeFault when it is not there."""
 
     def reserve(self, node: UUID, *, name: str, instance: UUID) -> bool:
-        """Claim an available node for an instance, fine if it holds the node already; False: not decided yet.
+        """Claim an available node for an instance, fine if it holds the node already; False: not
+        decided yet.
 
         Raises NodeFault when the node cannot be claimed.
         """

@@ -6,7 +6,8 @@ MEMORY_TOLERANCE = 0.05
 
 
 def compare(*, wanted: dict[str, Any], report: dict[str, Any]) -> list[dict[str, Any]]:
-    """The evidence: [{item, wanted, seen, ok}]. A missing or malformed item is not ok, never skipped.
+    """The evidence: [{item, wanted, seen, ok}]. A missing or malformed item is not ok, never
+    skipped.
 
     `wanted` holds gpus, gpu_model (the name nvidia-smi gives), gpu_memory_mib, ssh_keys, address.
     """
@@ -33,8 +34,8 @@ def compare(*, wanted: dict[str, Any], report: dict[str, Any]) -> list[dict[str,
         _item("CUDA", "present", report.get("cuda"), ok=bool(report.get("cuda"))),
         _item("address", wanted["address"], ", ".join(addresses) or "none",
               ok=wanted["address"] in addresses),
-        _item("SSH keys", f"{len(wanted_keys)} as ordered", f"{len(keys & wanted_keys)} of {len(keys)}",
-              ok=keys == wanted_keys),
+        _item("SSH keys", f"{len(wanted_keys)} as ordered",
+              f"{len(keys & wanted_keys)} of {len(keys)}", ok=keys == wanted_keys),
         _item("SSH host key", "present", len(_list(report, "ssh_host_keys")),
               ok=bool(_list(report, "ssh_host_keys"))),
         _item("boot disk", "/", ", ".join(str(one.get("target")) for one in mounts)[:200] or "none",

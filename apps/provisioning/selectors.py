@@ -143,9 +143,7 @@ def step_views(run: Run) -> list[StepView]:
 def evidence_of(service_id: UUID) -> list[dict[str, Any]]:
     """The proof on which a service became active, newest making first."""
     step = (
-        RunStep.objects.filter(
-            run__service=service_id, name="prove_ready", status=StepStatus.DONE
-        )
+        RunStep.objects.filter(run__service=service_id, name="prove_ready", status=StepStatus.DONE)
         .order_by("-ended_at")
         .first()
     )

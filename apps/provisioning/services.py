@@ -44,10 +44,14 @@ def start_run(*, service_id: UUID, removing: bool = False) -> Run | None:
 
     Runs in the service's tenant. A second call, at the same moment or later, changes nothing.
     """
-    service = Service.objects.select_for_update(of=("self",)).select_related("order").get(pk=service_id)
+    service = (
+        Service.objects.select_for_update(of=("self",)).select_related("order").get(pk=service_id)
+    )
     if service.state != (ServiceState.DELETING if removing else ServiceState.PROVISIONING):
         return None  # a late message: what it asked for is wanted no more
-    with platform_context():  # the offering may be hidden from the tenant by now; what was agreed stands
+    with (
+        platform_context()
+    ):  # the offering may be hidden from the tenant by now; what was agreed stands
         offering = Offering.objects.select_related("gpu_model").get(sku=service.sku)
     table = blueprints.REMOVERS if removing else blueprints.BUILDERS
     blueprint = table[offering.service_model]
@@ -104,7 +108,9 @@ def _wanted(service: Service, offering: Offering) -> dict[str, Any]:
 
 @transaction.atomic
 def end_work(*, service_id: UUID) -> None:
-    """The service is wanted no more: turn its making around, or begin its removal; safe to repeat."""
+    """The service is wanted no more: turn its making around, or begin its removal; safe
+    to repeat.
+    """
     run = (
         Run.objects.select_for_update()
         .filter(service=service_id, status__in=OPEN)
@@ -129,8 +135,8 @@ def end_work(*, service_id: UUID) -> None:
 def receive_call_home(*, run_id: UUID, token: str, report: dict[str, Any], remote: str) -> bool:
     """Keep a guest's report and wake its run; False when this very report came before.
 
-    For the platform's side. Raises CallHomeRefused, the same for an unknown run, a wrong token and one that
-    has ended.
+    For the platform's side. Raises CallHomeRefused, the same for an unknown run, a wrong token and
+    one that has ended.
     """
     with transaction.atomic():
         home = (
@@ -176,7 +182,9 @@ def _open_run(run_id: UUID) -> Run:
 
 @transaction.atomic
 def retry_step(*, run_id: UUID, actor: User, reason: str) -> Run:
-    """Try the step at work again now: ends a hold, cuts a back-off short. For the platform's side."""
+    """Try the step at work again now: ends a hold, cuts a back-off short. For the
+    platform's side.
+    """
     reason = _reason(reason)
     run = _open_run(run_id)
     if run.status == RunStatus.HELD:
@@ -185,16 +193,18 @@ def retry_step(*, run_id: UUID, actor: User, reason: str) -> Run:
         raise NothingToRetry(number=run.order_number)
     run.next_try_at, run.held_at, run.try_deadline, run.reason = clock.now(), None, None, ""
     run.save()
-    RunStep.objects.filter(run=run, position=run.position).exclude(
-        status=StepStatus.DONE
-    ).update(started_at=None, deadline=None)
+    RunStep.objects.filter(run=run, position=run.position).exclude(status=StepStatus.DONE).update(
+        started_at=None, deadline=None
+    )
     journal.write(run, "retry", detail=reason, actor=str(actor))
     audit.record(actor, "run.retried", run, reason=reason)
     return run
 
 
 def undo_run(*, run_id: UUID, actor: User, reason: str) -> Run:
-    """Give up and undo everything; the customer is told and never charged. For the platform's side."""
+    """Give up and undo everything; the customer is told and never charged. For the
+    platform's side.
+    """
     reason = _reason(reason)
     tenant = tenant_by_id(_tenant_of(run_id))
     with tenant_context(tenant), transaction.atomic():
@@ -217,9 +227,11 @@ def _tenant_of(run_id: UUID) -> UUID:
 
 
 def return_node(*, node: Node, actor: User, reason: str) -> Node:
-    """Put a quarantined or serviced node back into the pool; its site is asked when it was last cleaned.
+    """Put a quarantined or serviced node back into the pool; its site is asked when it was last
+    cleaned.
 
-    For the platform's side. Raises ReasonMissing, NotProvenClean, NodeHeld, WrongStatus, or SiteSilent.
+    For the platform's side. Raises ReasonMissing, NotProvenClean, NodeHeld, WrongStatus, or
+    SiteSilent.
     """
     reason = _reason(reason)
     _is_held, lease_ended = inventory.last_lease(node)
@@ -251,7 +263,9 @@ def _as_json(proof: dict[str, Any] | None) -> dict[str, Any] | None:
 
 # ---------------------------------------------------------------------- sites
 def discover_site(*, site: Site, actor: User | None, dry_run: bool = False) -> Any:
-    """Import a site's nodes as it describes them; the difference is reported, nothing is lost for one bad row."""
+    """Import a site's nodes as it describes them; the difference is reported, nothing is lost for
+    one bad row.
+    """
     compute = adapters.compute_of(site)
     return inventory.import_nodes(
         site=site, observed=list(compute.discover()), actor=actor, dry_run=dry_run
@@ -285,4 +299,3 @@ def validate_site(*, site: Site, actor: User | None) -> list[dict[str, Any]]:
         inventory.mark_site_cleaning(site=site, cleans_automatically=cleans)
         audit.record(actor, "site.validated", site, after={"rows": rows})
     return rows
-

@@ -13,14 +13,19 @@ log = structlog.get_logger(__name__)
 
 
 def wake_after_commit(run_id: UUID) -> None:
-    """Advance a run as soon as this transaction is committed; the sweeper does it if the message is lost."""
+    """Advance a run as soon as this transaction is committed; the sweeper does it if the message is
+    lost.
+    """
     transaction.on_commit(lambda: _send(run_id))
 
 
 def _send(run_id: UUID) -> None:
     try:
         advance_run.apply_async([str(run_id)], retry=False)
-    except (OSError, OperationalError) as error:  # the broker is away: the row is due and will be swept
+    except (
+        OSError,
+        OperationalError,
+    ) as error:  # the broker is away: the row is due and will be swept
         log.warning("run.wake_lost", run=str(run_id), error=str(error))
 
 

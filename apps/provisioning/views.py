@@ -15,7 +15,9 @@ from apps.provisioning.errors import CallHomeMalformed, CallHomeRefused
 @csrf_exempt
 @require_POST
 def call_home(request: HttpRequest, run_id: UUID) -> JsonResponse:
-    """Take a server's report: `Authorization: Bearer <one-time token>`, a JSON object of at most 64 KiB."""
+    """Take a server's report: `Authorization: Bearer <one-time token>`, a JSON object of at most 64
+    KiB.
+    """
     scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token:
         raise CallHomeRefused()

@@ -9,7 +9,9 @@ class TenancyConfig(AppConfig):
     name = "apps.tenancy"
 
     def ready(self) -> None:
-        """Register the start-up checks and let pgtrigger's autodetector stand in migrate_schemas."""
+        """Register the start-up checks and let pgtrigger's autodetector stand in
+        migrate_schemas.
+        """
         from django.core.management.commands import makemigrations
         from django.db.migrations.recorder import MigrationRecorder
         from django_tenants.management.commands.migrate_schemas import MigrateSchemasCommand
@@ -20,4 +22,4 @@ class TenancyConfig(AppConfig):
         outbox.WAKERS.append(tasks.wake_relay)
 
         MigrateSchemasCommand.autodetector = makemigrations.Command.autodetector
-        MigrationRecorder.has_table = upgrades.has_migration_table  # type: ignore[method-assign]
+        MigrationRecorder.has_table = upgrades.has_migration_table  # type: ignore[method-assign,assignment]

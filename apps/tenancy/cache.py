@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from django.db import connection
+from apps.core.realms import schema
 
 
 def make_key(key: Any, key_prefix: str, version: int) -> str:
     """The key as stored: schema, prefix, version, key."""
-    return f"neo:{connection.schema_name}:{key_prefix}:{version}:{key}"
+    return f"neo:{schema()}:{key_prefix}:{version}:{key}"

@@ -1,10 +1,14 @@
-"""Start-up refusals: a database role or a pooler under which isolation would be a promise, not a fact."""
+"""Start-up refusals: a database role or a pooler under which isolation would be a promise, not a
+fact.
+"""
 
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
+
+from apps.core.realms import side
 
 
 def unsafe_database() -> str | None:
@@ -19,21 +23,22 @@ def unsafe_database() -> str | None:
     if is_super or bypasses:
         return f"role {name} is exempt from row level security; use neo_app (deploy/roles.sql)"
     if owns:
-        return f"role {name} owns the tables, so policies do not bind it; use neo_app (deploy/roles.sql)"
+        return f"role {name} owns the tables, so no policy binds it; use neo_app (deploy/roles.sql)"
     return None
 
 
 def transaction_pooler() -> bool:
     """Does a pooler hand our statements to different servers?
 
-    Two connections, each asked twice in turn with the other's transaction open between: behind PgBouncer in
-    transaction mode a backend is shared, so the two report one pid (docs/adr/0003).
+    Two connections, each asked twice in turn with the other's transaction open between: behind
+    PgBouncer in transaction mode a backend is shared, so the two report one pid (docs/adr/0003).
     """
-    first, second = connection.copy(), connection.copy()
+    first: Any = connection.copy()
+    second: Any = connection.copy()
     try:
         pids = []
         for one in (first, second):
-            one.set_tenant(connection.tenant)
+            one.set_tenant(side())
             with one.cursor() as cursor:
                 cursor.execute("SELECT pg_backend_pid()")
                 pids.append(cursor.fetchone()[0])
@@ -44,7 +49,9 @@ def transaction_pooler() -> bool:
 
 
 def refuse_unsafe_database() -> None:
-    """Raise ImproperlyConfigured where tenants would not be kept apart: called by web and workers at start."""
+    """Raise ImproperlyConfigured where tenants would not be kept apart: called by web and workers
+    at start.
+    """
     reason = unsafe_database()
     if reason is None and transaction_pooler():
         reason = "a pooler in transaction mode stands before the database; use session mode or none"

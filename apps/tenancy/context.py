@@ -1,8 +1,8 @@
 """The only schema switch. Everything else runs where it already is.
 
-    with tenant_context(tenant): ...      the tenant's schema, speaking as the tenant
-    with platform_context(): ...          schema public, speaking as the platform
-    with nobody_context(): ...            schema public, speaking as nobody: sees no row of anybody
+with tenant_context(tenant): ...      the tenant's schema, speaking as the tenant
+with platform_context(): ...          schema public, speaking as the platform
+with nobody_context(): ...            schema public, speaking as nobody: sees no row of anybody
 """
 
 from collections.abc import Iterator
@@ -30,23 +30,24 @@ class _Outside:
         """Asked by django-tenants; there are no types of tenants."""
 
 
+_connection: Any = connection  # django-tenants adds what the stubs do not know
 PLATFORM_SIDE = _Outside(PLATFORM)
 NOBODY_SIDE = _Outside(NOBODY)
 
 
 def switch_to(side: Any) -> None:
     """Point the connection at a tenant or a side for good: middleware and the task base only."""
-    connection.set_tenant(side)
+    _connection.set_tenant(side)
 
 
 @contextmanager
 def _on(side: Any) -> Iterator[None]:
-    before = connection.tenant
-    connection.set_tenant(side)
+    before = _connection.tenant
+    _connection.set_tenant(side)
     try:
         yield
     finally:
-        connection.set_tenant(before)
+        _connection.set_tenant(before)
 
 
 @contextmanager
@@ -75,4 +76,5 @@ def nobody_context() -> Iterator[None]:
 def tenant_by_id(tenant_id: UUID | str) -> Tenant:
     """The tenant of a UUID, read from the platform's side. Raises Tenant.DoesNotExist."""
     with platform_context():
-        return Tenant.objects.get(pk=tenant_id)
+        found: Tenant = Tenant.objects.get(pk=tenant_id)
+        return found

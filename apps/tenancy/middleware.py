@@ -20,7 +20,9 @@ _known: dict[str, tuple[float, Tenant | None]] = {}
 
 
 class TenantMiddleware:
-    """Point the connection, the URL table and the logs at the tenant or the platform of the host."""
+    """Point the connection, the URL table and the logs at the tenant or the platform of
+    the host.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -40,7 +42,7 @@ class TenantMiddleware:
         from neocloud import errors  # the one place that renders errors
 
         set_urlconf(settings.PUBLIC_SCHEMA_URLCONF)
-        request.urlconf = settings.PUBLIC_SCHEMA_URLCONF  # type: ignore[attr-defined]
+        request.urlconf = settings.PUBLIC_SCHEMA_URLCONF
         request.tenant = NOBODY_SIDE  # type: ignore[attr-defined]
         try:
             host = request.get_host().split(":")[0].lower()
@@ -58,7 +60,7 @@ class TenantMiddleware:
         if not tenant.is_ready:
             return errors.answer(request, TenantNotReady(tenant=tenant.name))
         request.tenant = tenant  # type: ignore[attr-defined]
-        request.urlconf = settings.ROOT_URLCONF  # type: ignore[attr-defined]
+        request.urlconf = settings.ROOT_URLCONF
         set_urlconf(settings.ROOT_URLCONF)
         structlog.contextvars.bind_contextvars(tenant=tenant.slug)
         switch_to(tenant)
@@ -71,7 +73,7 @@ def tenant_of_host(host: str) -> Tenant | None:
     if seen is not None and seen[0] > time.monotonic():
         return seen[1]
     with platform_context():
-        tenant = (
+        tenant: Tenant | None = (
             Tenant.objects.filter(domains__domain=host).exclude(status=TenantStatus.CLOSED).first()
         )
     if len(_known) > 10_000:

@@ -21,7 +21,7 @@ _loaded = False
 
 def load_handlers() -> None:
     """Import `handlers.py` of every app once, so that `@on` has been read."""
-    global _loaded  # noqa: PLW0603 - read once per process
+    global _loaded
     if _loaded:
         return
     for config in apps.get_app_configs():
@@ -35,9 +35,11 @@ def load_handlers() -> None:
 
 
 def deliver_waiting(*, limit: int = _BATCH) -> int:
-    """Deliver what is due, in id order, one relay at a time; a failing event holds back only its own subject.
+    """Deliver what is due, in id order, one relay at a time; a failing event holds back only its
+    own subject.
 
-    Rows of transactions still open are left for later, so order per subject is the order of commits.
+    Rows of transactions still open are left for later, so order per subject is the order of
+    commits.
     """
     load_handlers()
     delivered = 0
@@ -93,7 +95,9 @@ def _deliver(event: OutboxEvent) -> bool:
 
 
 def dispatch_pending(*, limit: int = _BATCH) -> int:
-    """Send the task of every due (kind, tenant); the task clears its own mark when nothing is left."""
+    """Send the task of every due (kind, tenant); the task clears its own mark when
+    nothing is left.
+    """
     load_handlers()
     now = clock.now()
     due = list(WorkPending.objects.filter(due_at__lte=now).order_by("due_at")[:limit])

@@ -15,7 +15,7 @@ class RealmRouter:
         self, db: str, app_label: str, model_name: str | None = None, **hints: Any
     ) -> bool | None:
         """RunSQL and RunPython name theirs by `hints={"realm": "public"|"tenant"|"both"}`."""
-        in_public = connections[db].schema_name == "public"
+        in_public = schema_of(connections[db]) == "public"
         realm = hints.get("realm")
         if realm is None:
             model = hints.get("model")
@@ -25,6 +25,11 @@ class RealmRouter:
                 return None
             realm = _name(_realm(model))
         return bool(realm == "both" or realm == ("public" if in_public else "tenant"))
+
+
+def schema_of(connection: Any) -> str:
+    """The schema a connection is in."""
+    return str(connection.schema_name)
 
 
 def _realm(model: type[models.Model]) -> type:
@@ -42,4 +47,5 @@ def _live_model(app_label: str, model_name: str) -> type[models.Model] | None:
 
 
 def _name(realm: type) -> str:
-    return {Public: "public", Tenant: "tenant", Both: "both"}[realm]
+    names: dict[type, str] = {Public: "public", Tenant: "tenant", Both: "both"}
+    return names[realm]

@@ -1,4 +1,6 @@
-"""What the database itself enforces, read from the models: who may do what to which table, and see which row."""
+"""What the database itself enforces, read from the models: who may do what to which table, and see
+which row.
+"""
 
 from collections.abc import Iterator
 

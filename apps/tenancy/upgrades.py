@@ -1,4 +1,6 @@
-"""Bringing the database to the version of this program: run by the owner role, quick when nothing changed."""
+"""Bringing the database to the version of this program: run by the owner role, quick when nothing
+changed.
+"""
 
 import hashlib
 import os
@@ -15,7 +17,7 @@ from django.db import connection, transaction
 from django.db.migrations.loader import MigrationLoader
 
 from apps.tenancy import rules
-from apps.tenancy.context import PLATFORM_SIDE
+from apps.tenancy.context import PLATFORM_SIDE, switch_to
 
 TEMPLATE = "tenant_template"
 
@@ -29,7 +31,9 @@ def current_version() -> str:
 
 
 def has_migration_table(recorder: Any) -> bool:
-    """Does this schema record its migrations? One look-up; Django lists every visible table (ADR 0003)."""
+    """Does this schema record its migrations? One look-up; Django lists every visible table (ADR
+    0003).
+    """
     with recorder.connection.cursor() as cursor:
         cursor.execute(
             "SELECT to_regclass(%s)", [f'"{recorder.connection.schema_name}".django_migrations']
@@ -48,7 +52,7 @@ def upgrade(*, force: bool = False) -> list[str]:
 
     Each tenant is migrated by itself: one that fails stays behind, answers 503, and is named.
     """
-    connection.set_tenant(PLATFORM_SIDE)
+    switch_to(PLATFORM_SIDE)
     here = Path(__file__).parent / "sql"
     _run((here / "clock.sql").read_text())
     wanted = _fingerprint(here)
@@ -111,15 +115,26 @@ def _run(sql: str) -> None:
 
 def _migrate(schema: str) -> None:
     call_command("migrate_schemas", schema_name=schema, interactive=False, verbosity=0)
-    connection.set_tenant(PLATFORM_SIDE)
+    switch_to(PLATFORM_SIDE)
 
 
 def _script() -> str:
-    """The SQL that makes a tenant's schema: the template as pg_dump writes it, and its migration records."""
+    """The SQL that makes a tenant's schema: the template as pg_dump writes it, and its migration
+    records.
+    """
     database = settings.DATABASES["default"]
-    tool = str(Path(settings.NEOCLOUD_PG_BIN) / "pg_dump") if settings.NEOCLOUD_PG_BIN else "pg_dump"
+    tool = (
+        str(Path(settings.NEOCLOUD_PG_BIN) / "pg_dump") if settings.NEOCLOUD_PG_BIN else "pg_dump"
+    )
     dump = subprocess.run(  # noqa: S603 - our own arguments, no shell
-        [tool, "--schema-only", "--no-owner", "--schema", TEMPLATE, connection.settings_dict["NAME"]],
+        [
+            tool,
+            "--schema-only",
+            "--no-owner",
+            "--schema",
+            TEMPLATE,
+            connection.settings_dict["NAME"],
+        ],
         env={
             **os.environ,
             "PGHOST": database["HOST"],

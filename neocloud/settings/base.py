@@ -47,7 +47,8 @@ ROOT_URLCONF = "neocloud.urls_tenant"
 PUBLIC_SCHEMA_URLCONF = "neocloud.urls_platform"
 WSGI_APPLICATION = "neocloud.wsgi.application"
 
-# Every app stands in both lists: the realm of each model decides where its table is made (ADR 0002).
+# Every app stands in both lists: the realm of each model decides where its table is made (ADR
+# 0002).
 _APPS = [
     "django_tenants",
     "pgtrigger",
@@ -92,7 +93,9 @@ TENANT_SYNC_ROUTER = "apps.tenancy.router.RealmRouter"
 DATABASE_ROUTERS = [TENANT_SYNC_ROUTER]
 TENANT_LIMIT_SET_CALLS = True
 PG_EXTRA_SEARCH_PATHS = ["extensions"]
-SKIP_PG_EXTRA_VALIDATION = True  # it would query at start; schema names begin with t_ and cannot clash
+SKIP_PG_EXTRA_VALIDATION = (
+    True  # it would query at start; schema names begin with t_ and cannot clash
+)
 
 DATABASES = {
     "default": _database(
@@ -194,6 +197,9 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
+SILENCED_SYSTEM_CHECKS = [
+    "auth.W004"
+]  # unique ignoring case, by a constraint the check does not see
 ACCOUNT_ADAPTER = "apps.accounts.adapter.AccountAdapter"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
@@ -201,7 +207,8 @@ ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
-# Lock-out: after five failures within five minutes an account, and after thirty an address, must wait.
+# Lock-out: after five failures within five minutes an account, and after thirty an address, must
+# wait.
 ACCOUNT_RATE_LIMITS = {"login_failed": "30/5m/ip,5/5m/key", "login": "60/m/ip"}
 CSRF_FAILURE_VIEW = "neocloud.errors.csrf_failure"
 

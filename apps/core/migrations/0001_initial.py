@@ -7,70 +7,104 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Secret',
+            name="Secret",
             fields=[
-                ('id', models.UUIDField(default=apps.core.uuids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=120)),
-                ('sealed', models.BinaryField()),
-                ('created_at', models.DateTimeField(db_default=apps.core.clock.NeoNow())),
-                ('rotated_at', models.DateTimeField(null=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=apps.core.uuids.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("name", models.CharField(max_length=120)),
+                ("sealed", models.BinaryField()),
+                ("created_at", models.DateTimeField(db_default=apps.core.clock.NeoNow())),
+                ("rotated_at", models.DateTimeField(null=True)),
             ],
             bases=(apps.core.realms.Both, models.Model),
         ),
         migrations.CreateModel(
-            name='IdempotencyKey',
+            name="IdempotencyKey",
             fields=[
-                ('id', models.UUIDField(default=apps.core.uuids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('actor', models.CharField(max_length=80)),
-                ('key', models.CharField(max_length=200)),
-                ('request_hash', models.CharField(max_length=64)),
-                ('status', models.PositiveSmallIntegerField(null=True)),
-                ('answer', models.JSONField(null=True)),
-                ('created_at', models.DateTimeField(db_default=apps.core.clock.NeoNow())),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=apps.core.uuids.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("actor", models.CharField(max_length=80)),
+                ("key", models.CharField(max_length=200)),
+                ("request_hash", models.CharField(max_length=64)),
+                ("status", models.PositiveSmallIntegerField(null=True)),
+                ("answer", models.JSONField(null=True)),
+                ("created_at", models.DateTimeField(db_default=apps.core.clock.NeoNow())),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('actor', 'key'), name='idempotency_key_once')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("actor", "key"), name="idempotency_key_once")
+                ],
             },
             bases=(apps.core.realms.Both, models.Model),
         ),
         migrations.CreateModel(
-            name='OutboxEvent',
+            name="OutboxEvent",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('xid', models.BigIntegerField(db_default=apps.core.clock.CurrentTransaction(), editable=False)),
-                ('tenant', models.UUIDField(null=True)),
-                ('name', models.CharField(max_length=80)),
-                ('subject', models.UUIDField()),
-                ('payload', models.JSONField(default=dict)),
-                ('created_at', models.DateTimeField(db_default=apps.core.clock.NeoNow())),
-                ('delivered_at', models.DateTimeField(null=True)),
-                ('attempts', models.PositiveIntegerField(default=0)),
-                ('next_try_at', models.DateTimeField(db_default=apps.core.clock.NeoNow())),
-                ('last_error', models.TextField(default='')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "xid",
+                    models.BigIntegerField(
+                        db_default=apps.core.clock.CurrentTransaction(), editable=False
+                    ),
+                ),
+                ("tenant", models.UUIDField(null=True)),
+                ("name", models.CharField(max_length=80)),
+                ("subject", models.UUIDField()),
+                ("payload", models.JSONField(default=dict)),
+                ("created_at", models.DateTimeField(db_default=apps.core.clock.NeoNow())),
+                ("delivered_at", models.DateTimeField(null=True)),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("next_try_at", models.DateTimeField(db_default=apps.core.clock.NeoNow())),
+                ("last_error", models.TextField(default="")),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('delivered_at', None)), fields=['id'], name='outbox_waiting')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("delivered_at", None)),
+                        fields=["id"],
+                        name="outbox_waiting",
+                    )
+                ],
             },
             bases=(apps.core.realms.Public, models.Model),
         ),
         migrations.CreateModel(
-            name='WorkPending',
+            name="WorkPending",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(max_length=60)),
-                ('tenant', models.UUIDField()),
-                ('due_at', models.DateTimeField(db_default=apps.core.clock.NeoNow())),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("kind", models.CharField(max_length=60)),
+                ("tenant", models.UUIDField()),
+                ("due_at", models.DateTimeField(db_default=apps.core.clock.NeoNow())),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('kind', 'tenant'), name='work_pending_once')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("kind", "tenant"), name="work_pending_once")
+                ],
             },
             bases=(apps.core.realms.Public, models.Model),
         ),

@@ -3,20 +3,16 @@
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Sum
-from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
 from apps.accounts.models import Project, User
 from apps.audit import services as audit
 from apps.core.errors import NotFound
-from apps.inventory.models import Allocation
 from apps.orders.errors import LimitTooLow, QuotaExceeded, TooManyServices
-from apps.orders.models import Order, ProjectLimit, QueueEntry, Service, TenantLimit
-from apps.orders.states import OrderStatus, ServiceState
+from apps.orders.models import ProjectLimit, TenantLimit
+from apps.orders.selectors import gpus_in_use, project_gpus_in_use, services_in_use
 
 HIGHEST = 100_000
-ENDED = (ServiceState.FAILED, ServiceState.TERMINATED, ServiceState.DELETING)
 
 
 def ensure_tenant_limit(*, tenant: UUID) -> None:
@@ -24,40 +20,10 @@ def ensure_tenant_limit(*, tenant: UUID) -> None:
     TenantLimit.objects.bulk_create([TenantLimit(tenant=tenant)], ignore_conflicts=True)
 
 
-def gpus_in_use(*, tenant: UUID) -> int:
-    """GPUs a tenant holds or has in the queue."""
-    held = Allocation.objects.filter(tenant=tenant, released_at=None).aggregate(
-        n=Coalesce(Sum("gpu_count"), 0)
-    )["n"]
-    queued = QueueEntry.objects.filter(tenant=tenant, left_at=None).aggregate(
-        n=Coalesce(Sum("gpus"), 0)
-    )["n"]
-    return int(held + queued)
-
-
-def services_in_use(*, tenant: UUID) -> int:
-    """Services of the tenant of this connection that have not ended, and those its queued orders will have."""
-    queued = Order.objects.filter(status=OrderStatus.QUEUED).aggregate(
-        n=Coalesce(Sum("quantity"), 0)
-    )["n"]
-    return Service.objects.exclude(state__in=ENDED).count() + int(queued)
-
-
-def project_gpus_in_use(*, project: UUID) -> int:
-    """GPUs of a project's services that have not ended, and of its queued orders."""
-    held = (
-        Service.objects.filter(project=project)
-        .exclude(state__in=ENDED)
-        .aggregate(n=Coalesce(Sum("gpus"), 0))["n"]
-    )
-    queued = Order.objects.filter(project=project, status=OrderStatus.QUEUED).aggregate(
-        n=Coalesce(Sum(F("quantity") * F("gpus_each")), 0)
-    )["n"]
-    return int(held) + int(queued)
-
-
 def reserve_quota(*, tenant: UUID, project: Project, gpus: int, services: int) -> None:
-    """Lock both limits and refuse what would pass them; the locks are held to the end of the transaction."""
+    """Lock both limits and refuse what would pass them; the locks are held to the end of the
+    transaction.
+    """
     ensure_tenant_limit(tenant=tenant)
     limit = TenantLimit.objects.select_for_update().get(tenant=tenant)
     used = gpus_in_use(tenant=tenant)
@@ -111,9 +77,15 @@ def set_tenant_limit(
 
 
 @transaction.atomic
-def set_project_limit(*, project_id: UUID, max_gpus: int | None, actor: User) -> ProjectLimit | None:
-    """Set a project's share of the tenant's limit; None takes the share away, so only the tenant's counts."""
-    tenant_limit = TenantLimit.objects.select_for_update().first()  # before the project: the lock order
+def set_project_limit(
+    *, project_id: UUID, max_gpus: int | None, actor: User
+) -> ProjectLimit | None:
+    """Set a project's share of the tenant's limit; None takes the share away, so only the tenant's
+    counts.
+    """
+    tenant_limit = (
+        TenantLimit.objects.select_for_update().first()
+    )  # before the project: the lock order
     project = Project.objects.select_for_update(no_key=True).filter(pk=project_id).first()
     if project is None:
         raise NotFound(field="project")

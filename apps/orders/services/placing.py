@@ -7,8 +7,8 @@ from uuid import UUID
 import structlog
 from django.db import transaction
 
-from apps.accounts.models import Project, SSHKey, User
 from apps.accounts import ssh_keys
+from apps.accounts.models import Project, SSHKey, User
 from apps.audit import services as audit
 from apps.catalog.models import Image, Offering
 from apps.core import clock, outbox
@@ -66,9 +66,10 @@ def place_order(
 ) -> Order:
     """Turn a quote into an order and take its capacity, in one transaction.
 
-    Placing the same quote again answers the same order. Raises the error of the first rule that is broken:
-    input, quote, quota (QuotaExceeded), capacity (OutOfCapacity when `if_unavailable` is `fail`); then nothing
-    is changed.
+    Placing the same quote again answers the same order. Raises the error of the first rule that is
+    broken: input, quote, quota (QuotaExceeded), capacity (OutOfCapacity when `if_unavailable` is
+    `fail`);
+    then nothing is changed.
     """
     quote = Quote.objects.select_for_update().filter(pk=quote_id).first()  # lock
     if quote is None:
@@ -174,9 +175,7 @@ def _accept(
         )
     projections.write_order(order)
     audit.record(actor, "order.accepted", order)
-    outbox.publish(
-        "order.accepted", subject=order.pk, services=[str(one) for one in service_ids]
-    )
+    outbox.publish("order.accepted", subject=order.pk, services=[str(one) for one in service_ids])
 
 
 def _enter_queue(order: Order, site: Site, offering: Offering) -> None:
@@ -205,7 +204,9 @@ def accept_from_queue(*, order_id: UUID) -> bool:
             entry.save(update_fields=["left_at"])
         return entry is not None
     site = Site.objects.get(pk=order.site_id)
-    with platform_context():  # the offering may be hidden from the tenant by now; what was agreed stands
+    with (
+        platform_context()
+    ):  # the offering may be hidden from the tenant by now; what was agreed stands
         offering = Offering.objects.get(pk=order.offering_id)
     try:
         with transaction.atomic():

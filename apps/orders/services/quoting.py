@@ -62,7 +62,9 @@ def make_quote(
     quantity: int,
     currency: str | None = None,
 ) -> Quote:
-    """Offer terms for a day: price, currency, tax, billing basis, price rule; nothing is held by it."""
+    """Offer terms for a day: price, currency, tax, billing basis, price rule; nothing is held by
+    it.
+    """
     tenant = current_tenant()
     offering = offering_of(offering_sku)
     site = site_of(site_code, offering)

@@ -29,13 +29,11 @@ def begin_service(service: Service) -> Service:
 
 
 @transaction.atomic
-def move_service(
-    *, service: Service, verb: str, cause: str, run: UUID | None = None
-) -> datetime:
+def move_service(*, service: Service, verb: str, cause: str, run: UUID | None = None) -> datetime:
     """Move a locked service to its next state and record the fact; returns the instant.
 
-    The instant is read after the lock, in whole seconds, and is the same in the row, the fact and the event.
-    Raises Conflict when the verb is not possible from the state.
+    The instant is read after the lock, in whole seconds, and is the same in the row, the fact and
+    the event. Raises Conflict when the verb is not possible from the state.
     """
     SERVICE.move(service, verb, field="state")
     at = clock.now_seconds()
@@ -44,9 +42,7 @@ def move_service(
     if service.state in (ServiceState.DELETING, ServiceState.FAILED):
         service.ended_at = at
     service.condition, service.condition_detail = Condition.NONE, ""
-    service.save(
-        update_fields=["state", "ready_at", "ended_at", "condition", "condition_detail"]
-    )
+    service.save(update_fields=["state", "ready_at", "ended_at", "condition", "condition_detail"])
     _write_fact(service, at=at, cause=cause, run=run)
     projections.write_service(service)
     return at
@@ -72,8 +68,8 @@ def _write_fact(service: Service, *, at: datetime, cause: str, run: UUID | None)
 def mark_ready(*, service_id: UUID, run: UUID, access: dict[str, Any]) -> Service:
     """The service is proven usable: charged from this instant on.
 
-    `access` gives address, login and host_keys. Returns quietly when it is ready already; raises Conflict
-    when it was cancelled meanwhile.
+    `access` gives address, login and host_keys. Returns quietly when it is ready already; raises
+    Conflict when it was cancelled meanwhile.
     """
     service = Service.objects.select_for_update().get(pk=service_id)
     if service.state == ServiceState.ACTIVE:
@@ -102,7 +98,9 @@ def fail_service(*, service_id: UUID, run: UUID, reason: str) -> None:
 
 
 def end_provisioning(service: Service, *, cause: str) -> None:
-    """A locked service is wanted no more before it was ready: never charged; the engine undoes its work."""
+    """A locked service is wanted no more before it was ready: never charged; the engine undoes its
+    work.
+    """
     move_service(service=service, verb="terminate", cause=cause)
     inventory.release(service=service.pk)
     outbox.publish("service.terminating", subject=service.pk, order=str(service.order_id))
@@ -112,10 +110,11 @@ def end_provisioning(service: Service, *, cause: str) -> None:
 def terminate_service(
     *, service_id: UUID, actor: User, reason: str = "", confirm_name: str | None = None
 ) -> Service:
-    """End a service: charging stops at this instant, its quota is returned, its node goes to cleaning.
+    """End a service: charging stops at this instant, its quota is returned, its node goes to
+    cleaning.
 
-    Terminating again changes nothing. `confirm_name`, when given, must be the service's name. Raises Protected,
-    NameNotConfirmed or NotFound.
+    Terminating again changes nothing. `confirm_name`, when given, must be the service's name.
+    Raises Protected, NameNotConfirmed or NotFound.
     """
     service = _locked(service_id)  # lock
     if service.state in (ServiceState.DELETING, *ENDED):
@@ -152,7 +151,9 @@ def finish_service(*, service_id: UUID, run: UUID) -> None:
 
 
 def lock_wanted(*, service_id: UUID) -> bool:
-    """Lock a service before its nodes are touched; is it still wanted, so that work on it goes on?"""
+    """Lock a service before its nodes are touched; is it still wanted, so that work on
+    it goes on?
+    """
     _order, service = _lock_with_order(service_id)
     return service.state == ServiceState.PROVISIONING
 

@@ -29,8 +29,8 @@ def open_tenant(
 ) -> Tenant:
     """Make a tenant with its schema, host, limits, first project and owner; all of it or nothing.
 
-    For the platform's side. `terms` are columns of Tenant. Without a password the owner is told by mail how to
-    set one. Raises TenantExists, Invalid or ValidationError naming the field.
+    For the platform's side. `terms` are columns of Tenant. Without a password the owner is told by
+    mail how to set one. Raises TenantExists, Invalid or ValidationError naming the field.
     """
     tenant = tenancy.create_tenant(slug=slug, name=name, **terms)
     ensure_tenant_limit(tenant=tenant.id)
@@ -44,7 +44,5 @@ def open_tenant(
             password=owner_password,
             actor=None,
         )
-    audit.record(
-        actor, "tenant.created", tenant, after={"slug": slug, "currency": tenant.currency}
-    )
+    audit.record(actor, "tenant.created", tenant, after={"slug": slug, "currency": tenant.currency})
     return tenant

@@ -10,9 +10,7 @@ def compute_of(site: Site) -> Compute:
     if site.driver == "ironic":
         from apps.provisioning.adapters.openstack import Ironic  # the SDK is slow to import
 
-        return Ironic(
-            endpoint=site.endpoint, username=site.username, password=site_password(site)
-        )
+        return Ironic(endpoint=site.endpoint, username=site.username, password=site_password(site))
     if site.driver == "fake":
         from apps.provisioning.adapters.fake import FakeCompute
 

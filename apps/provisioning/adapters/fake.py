@@ -1,7 +1,7 @@
 """A site without machines, for unit and load tests: Ironic's rules in memory, moved on by the test.
 
-Nothing happens by itself: `settle` finishes what is under way. Calls can be made to fail before or after they have
-had their effect, as real ones do.
+Nothing happens by itself: `settle` finishes what is under way. Calls can be made to fail before or
+after they have had their effect, as real ones do.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,8 @@
-"""OpenStack Ironic through openstacksdk: time limits on every call, no silent retries, our kinds of failure.
+"""OpenStack Ironic through openstacksdk: time limits on every call, no silent retries, our kinds of
+failure.
 
-A provision request is not idempotent in Ironic: 400 means "not from this state" and 409 "busy". After either the
-node is read again and decides.
+A provision request is not idempotent in Ironic: 400 means "not from this state" and 409 "busy".
+After either the node is read again and decides.
 """
 
 import json
@@ -128,7 +129,9 @@ class Ironic:
 
     # ------------------------------------------------------------------ changing
     def reserve(self, node: UUID, *, name: str, instance: UUID) -> bool:
-        """Claim a node through Ironic's allocation API; the allocation's UUID becomes the instance's."""
+        """Claim a node through Ironic's allocation API; the allocation's UUID becomes the
+        instance's.
+        """
         current = self._node(node)
         if current.get("instance_uuid") == str(instance):
             return True
@@ -331,4 +334,3 @@ def _instant(text: Any) -> datetime | None:
         return None
     instant = datetime.fromisoformat(str(text))
     return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
-

@@ -1,4 +1,6 @@
-"""Making a bare metal server: claimed, validated, addressed, deployed, powered, proven, handed over."""
+"""Making a bare metal server: claimed, validated, addressed, deployed, powered, proven, handed
+over.
+"""
 
 from datetime import timedelta
 from ipaddress import ip_network
@@ -21,6 +23,7 @@ from apps.provisioning.ports import Deployment
 from apps.provisioning.probe import render_probe
 from apps.provisioning.readiness import compare
 
+ANY = "0.0.0.0"  # noqa: S104 - a default route, nothing is bound
 DEPLOYING = ("deploying", "wait call-back", "deploy hold")
 
 
@@ -36,9 +39,7 @@ def claim_node(work: Work) -> Outcome:
 
 def unclaim_node(work: Work) -> Outcome:
     """No allocation of ours is left in Ironic."""
-    work.compute.unreserve(
-        work.server.infra_id, name=work.name("claim"), instance=work.run.service
-    )
+    work.compute.unreserve(work.server.infra_id, name=work.name("claim"), instance=work.run.service)
     return Done()
 
 
@@ -48,7 +49,9 @@ def validate_node(work: Work) -> Outcome:
     if seen.maintenance:
         raise NodeFault(f"in maintenance: {seen.fault or seen.last_error}")
     work.compute.validate(work.server.infra_id)
-    return Done(evidence=[node_moves.proof("driver interfaces valid", "power, deploy", "ok", ok=True)])
+    return Done(
+        evidence=[node_moves.proof("driver interfaces valid", "power, deploy", "ok", ok=True)]
+    )
 
 
 def lease_address(work: Work) -> Outcome:
@@ -93,7 +96,8 @@ def deploy(work: Work) -> Outcome:
         raise NodeFault(f"{seen.provision_state}: {seen.last_error or 'no reason given'}")
     if seen.provision_state != "available" or seen.instance_id != work.run.service:
         raise NodeFault(
-            f"expected an available node claimed by us, found {seen.provision_state} of {seen.instance_id}"
+            f"expected an available node claimed by us, found {seen.provision_state}"
+            f" of {seen.instance_id}"
         )
     work.compute.deploy(work.server.infra_id, _deployment(work))
     return Wait("deploying", seconds=30)
@@ -102,8 +106,8 @@ def deploy(work: Work) -> Outcome:
 def _deployment(work: Work) -> Deployment:
     """What to deploy, with a new one-time token each time it is asked for.
 
-    The tokens of earlier requests to this node stay valid until it is undeployed: one that seemed lost may be
-    the one that was carried out.
+    The tokens of earlier requests to this node stay valid until it is undeployed: one that seemed
+    lost may be the one that was carried out.
     """
     token = new_token("neo_home")
     CallHome.objects.create(
@@ -144,7 +148,12 @@ def _network_data(work: Work, network: dict[str, Any]) -> dict[str, Any]:
     address, _slash, prefix = network["address"].partition("/")
     return {
         "links": [
-            {"id": "link0", "type": "phy", "ethernet_mac_address": nic.mac if nic else "", "mtu": 9000}
+            {
+                "id": "link0",
+                "type": "phy",
+                "ethernet_mac_address": nic.mac if nic else "",
+                "mtu": 9000,
+            }
         ],
         "networks": [
             {
@@ -153,9 +162,7 @@ def _network_data(work: Work, network: dict[str, Any]) -> dict[str, Any]:
                 "type": "ipv4",
                 "ip_address": address,
                 "netmask": str(ip_network(f"0.0.0.0/{prefix}").netmask),
-                "routes": [
-                    {"network": "0.0.0.0", "netmask": "0.0.0.0", "gateway": network["gateway"]}
-                ],
+                "routes": [{"network": ANY, "netmask": ANY, "gateway": network["gateway"]}],
             }
         ],
         "services": [{"type": "dns", "address": one} for one in network["dns"]],
@@ -194,7 +201,9 @@ def prove_ready(work: Work) -> Outcome:
     wrong = [item for item in evidence if item["ok"] is False]
     if wrong:
         _keep_evidence(work, evidence)
-        found = "; ".join(f"{one['item']}: wanted {one['wanted']}, got {one['seen']}" for one in wrong)
+        found = "; ".join(
+            f"{one['item']}: wanted {one['wanted']}, got {one['seen']}" for one in wrong
+        )
         raise NodeFault(f"not what was bought: {found}")
     report = invitation.report or {}
     return Done(
@@ -220,9 +229,7 @@ def hand_over(work: Work) -> Outcome:
         "login": work.run.wanted["login"],
         "host_keys": work.output_of("prove_ready").get("host_keys", []),
     }
-    return Done(
-        then=lambda: _mark_ready(work, access), detail=f"ready at {access['address']}"
-    )
+    return Done(then=lambda: _mark_ready(work, access), detail=f"ready at {access['address']}")
 
 
 def _mark_ready(work: Work, access: dict[str, Any]) -> None:
@@ -238,7 +245,9 @@ def _nothing_more(run: Run) -> None:
 
 
 def _settle_undone(run: Run) -> None:
-    """All is undone: the customer never pays; a cancelled service is finished, a failed one failed."""
+    """All is undone: the customer never pays; a cancelled service is finished, a failed
+    one failed.
+    """
     service = Service.objects.get(pk=run.service)
     if service.state == ServiceState.DELETING:
         orders.finish_service(service_id=run.service, run=run.pk)

@@ -1,4 +1,6 @@
-"""Removing a bare metal server: access revoked, undeployed, cleaned with proof, node back in the pool."""
+"""Removing a bare metal server: access revoked, undeployed, cleaned with proof, node back in the
+pool.
+"""
 
 from datetime import timedelta
 
@@ -15,7 +17,9 @@ from apps.provisioning.models import CallHome, Run
 
 
 def revoke(work: Work) -> Outcome:
-    """No invitation of the service is valid any more. Charging stopped when the service was terminated."""
+    """No invitation of the service is valid any more. Charging stopped when the service was
+    terminated.
+    """
     CallHome.objects.filter(run__service=work.run.service, revoked_at=None).update(
         revoked_at=work.now
     )
@@ -23,7 +27,9 @@ def revoke(work: Work) -> Outcome:
 
 
 def remove(work: Work) -> Outcome:
-    """The server is undeployed and cleaned; a node that cannot be cleaned is quarantined, the customer is free."""
+    """The server is undeployed and cleaned; a node that cannot be cleaned is quarantined, the
+    customer is free.
+    """
     try:
         outcome = node_moves.remove_and_clean(work, since=work.run.created_at)
     except NodeFault as fault:

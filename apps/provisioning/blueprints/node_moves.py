@@ -1,4 +1,6 @@
-"""What both ways of a bare metal server share: removing, cleaning with proof, giving the node back."""
+"""What both ways of a bare metal server share: removing, cleaning with proof, giving
+the node back.
+"""
 
 from datetime import datetime
 from typing import Any
@@ -26,7 +28,8 @@ def proof(item: str, wanted: Any, seen: Any, *, ok: bool | None) -> dict[str, An
 def remove_and_clean(work: Work, *, since: datetime) -> Outcome:
     """Make sure that nothing of ours is on the node and that it was cleaned since an instant.
 
-    Raises NodeFault where the node cannot be cleaned: the caller's policy decides what becomes of it.
+    Raises NodeFault where the node cannot be cleaned: the caller's policy decides what becomes of
+    it.
     """
     seen = work.compute.get_node(work.server.infra_id)
     ours = seen.instance_id in (None, work.run.service)

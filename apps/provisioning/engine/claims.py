@@ -1,6 +1,7 @@
 """Claiming a run: a lease says how long, a fence says who.
 
-Every claim raises the fence; a worker whose lease ran out finds another fence and can no longer write.
+Every claim raises the fence; a worker whose lease ran out finds another fence and can no longer
+write.
 """
 
 from datetime import timedelta

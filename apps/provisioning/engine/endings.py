@@ -28,7 +28,9 @@ CANCELLED = "cancelled"
 
 
 def give_up_on_node(run: Run, step: Step, reason: str) -> bool:
-    """The node is to blame: quarantine it, undo what was done on it, then take another or give up."""
+    """The node is to blame: quarantine it, undo what was done on it, then take another
+    or give up.
+    """
     with transaction.atomic():
         fresh = claims.locked(run)
         if fresh.status != RunStatus.FORWARD:
@@ -46,7 +48,9 @@ def give_up_on_node(run: Run, step: Step, reason: str) -> bool:
 
 
 def give_up(run: Run, reason: str) -> bool:
-    """Undo everything; the customer is told and pays nothing. A removal is never given up: a person looks."""
+    """Undo everything; the customer is told and pays nothing. A removal is never given up: a person
+    looks.
+    """
     blueprint = blueprints.get(run.blueprint, run.version)
     if not blueprint.replaces_nodes:
         return hold(run, blueprint.step(run.position), reason)
@@ -64,7 +68,9 @@ def start_undo(run: Run, outcome: str, reason: str, *, actor: str = "") -> None:
     run.next_try_at = clock.now()
     run.held_at = None
     run.save()
-    if outcome != REPLACE:  # the customer's capacity and quota are returned; the node is cleaned first
+    if (
+        outcome != REPLACE
+    ):  # the customer's capacity and quota are returned; the node is cleaned first
         inventory.release(service=run.service)
     journal.write(run, "undo", detail=reason, actor=actor)
 

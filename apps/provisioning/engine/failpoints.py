@@ -1,7 +1,9 @@
 """Failpoints: where a rehearsal may kill the worker itself.
 
-NEOCLOUD_FAILPOINT names `<step>:<point>` with point one of claim, intent, effect, outcome, commit; the file named
-by NEOCLOUD_FAILPOINT_ONCE remembers that it fired, so the next worker lives. Unset, this costs one look-up.
+NEOCLOUD_FAILPOINT names `<step>:<point>` with point one of claim, intent, effect, outcome, commit;
+the file named by NEOCLOUD_FAILPOINT_ONCE remembers that it fired, so the next worker lives. Unset,
+this costs one
+look-up.
 """
 
 import os
@@ -14,7 +16,7 @@ _ONCE = os.environ.get("NEOCLOUD_FAILPOINT_ONCE", "")
 
 def reach(step: str, point: str) -> None:
     """Die here by SIGKILL if this is the failpoint asked for."""
-    if not _WANTED or _WANTED != f"{step}:{point}":
+    if not _WANTED or f"{step}:{point}" != _WANTED:
         return
     if _ONCE:
         marker = Path(_ONCE)

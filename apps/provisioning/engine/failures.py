@@ -45,9 +45,7 @@ def _note_failure(run: Run, step: Step, error: OutsideError) -> None:
             STEP.move(record, "fail")
         record.error_kind, record.error = error.kind, error.detail[:1000]
         record.save()
-        journal.write(
-            run, "failed", step=step.name, detail=f"{error.kind}: {error.detail}"
-        )
+        journal.write(run, "failed", step=step.name, detail=f"{error.kind}: {error.detail}")
 
 
 def _retry(run: Run, step: Step, error: OutsideError) -> bool:

@@ -7,7 +7,9 @@ from apps.provisioning.models import Run
 
 
 def quarantine_node(run: Run, reason: str) -> None:
-    """Quarantine the run's node and open a ticket; inside the caller's transaction, safe to repeat."""
+    """Quarantine the run's node and open a ticket; inside the caller's transaction,
+    safe to repeat.
+    """
     if run.node_id is None:
         return
     node = Node.objects.get(pk=run.node_id)

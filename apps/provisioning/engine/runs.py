@@ -1,7 +1,7 @@
 """Advancing runs, one step at a time.
 
-Before each external call the intent is stored, after it the outcome, both under the fence of the claim. Nothing
-sleeps here: what waits is a row with `next_try_at`.
+Before each external call the intent is stored, after it the outcome, both under the fence of the
+claim. Nothing sleeps here: what waits is a row with `next_try_at`.
 """
 
 import time

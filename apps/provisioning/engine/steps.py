@@ -18,7 +18,8 @@ LOOK_AGAIN = 30.0  # seconds: the longest a waiting step sleeps when no watcher 
 class Work:
     """What a step is given: the run as claimed, its own record, the node and the way to the site.
 
-    `now` is the instant of the step's intent. The step runs in the run's tenant and outside any transaction.
+    `now` is the instant of the step's intent. The step runs in the run's tenant and outside any
+    transaction.
     """
 
     run: Run
@@ -46,7 +47,9 @@ class Work:
 
 @dataclass(frozen=True)
 class Done:
-    """The step is finished. `then` runs in the transaction that stores this, in the run's tenant."""
+    """The step is finished. `then` runs in the transaction that stores this, in the
+    run's tenant.
+    """
 
     output: dict[str, Any] = field(default_factory=dict)
     evidence: list[dict[str, Any]] = field(default_factory=list)
@@ -56,7 +59,9 @@ class Done:
 
 @dataclass(frozen=True)
 class Wait:
-    """Nothing to do until something changes; the watcher wakes the run, or it looks again after a while."""
+    """Nothing to do until something changes; the watcher wakes the run, or it looks again after a
+    while.
+    """
 
     detail: str = ""
     seconds: float = LOOK_AGAIN

@@ -1,4 +1,6 @@
-"""Going back: every step that did anything is undone, the highest first, the failed one included."""
+"""Going back: every step that did anything is undone, the highest first, the failed one
+included.
+"""
 
 from datetime import datetime, timedelta
 
@@ -73,7 +75,9 @@ def _store_undone(run: Run, record: RunStep, detail: str, outcome: Done | None =
 
 
 def _undo_failed(run: Run, record: RunStep, error: OutsideError) -> bool:
-    """Undo goes on trying; what cannot be undone in time becomes a visible leak and the rest is undone."""
+    """Undo goes on trying; what cannot be undone in time becomes a visible leak and the rest is
+    undone.
+    """
     log.warning("undo.failed", step=record.name, kind=error.kind, detail=error.detail)
     if error.kind == FailureKind.SITE_UNREACHABLE:
         return failures.site_silent(run, error)

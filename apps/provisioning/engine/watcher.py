@@ -40,7 +40,9 @@ def hurry(site_id: UUID) -> None:
 
 
 def look(site_id: UUID) -> list[UUID]:
-    """Look at a site; returns the runs to advance. One at a time per site; a silent site is recorded."""
+    """Look at a site; returns the runs to advance. One at a time per site; a silent site is
+    recorded.
+    """
     if not inventory.claim_site_watch(site_id=site_id, seconds=LEASE_SECONDS):
         return []
     site = Site.objects.get(pk=site_id)

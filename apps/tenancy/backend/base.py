@@ -1,4 +1,6 @@
-"""The database backend: `search_path` and `neo.tenant` are set together, so they can never disagree."""
+"""The database backend: `search_path` and `neo.tenant` are set together, so they can never
+disagree.
+"""
 
 import django.db.utils
 import psycopg
@@ -10,6 +12,9 @@ from apps.core.realms import speaker_of
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """django-tenants' backend that also tells row level security who is speaking."""
+
+    _setting_search_path: bool
+    search_path_set_schemas: list[str] | None
 
     def _handle_search_path(self, cursor=None):  # type: ignore[no-untyped-def]
         if self._setting_search_path:
@@ -27,7 +32,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         try:
             used.execute(f"SET search_path = {path_list}; SET neo.tenant = {literal}")
         except (django.db.utils.DatabaseError, psycopg.InternalError):
-            # The transaction is already broken: the next statement fails too, and a rollback forgets this.
+            # The transaction is already broken: the next statement fails too, and a rollback
+            # forgets this.
             self.search_path_set_schemas = None
         else:
             self.search_path_set_schemas = paths

@@ -11,47 +11,107 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Tenant',
+            name="Tenant",
             fields=[
-                ('schema_name', models.CharField(db_index=True, max_length=63, unique=True, validators=[django_tenants.postgresql_backend.base._check_schema_name])),
-                ('id', models.UUIDField(default=apps.core.uuids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('slug', models.CharField(max_length=30, unique=True, validators=[django.core.validators.RegexValidator('^[a-z][a-z0-9-]{1,28}[a-z0-9]$')])),
-                ('name', models.CharField(max_length=200)),
-                ('status', models.CharField(choices=[('creating', 'Creating'), ('active', 'Active'), ('suspended', 'Suspended'), ('closed', 'Closed')], default='creating', max_length=20)),
-                ('schema_version', models.CharField(blank=True, default='', max_length=64)),
-                ('currency', models.CharField(default='KRW', max_length=3)),
-                ('billing_timezone', models.CharField(default='Asia/Seoul', max_length=60)),
-                ('vat_rate', models.DecimalField(decimal_places=4, default=Decimal('0.1000'), max_digits=6)),
-                ('language', models.CharField(choices=[('en', 'English'), ('ko', 'Korean')], default='ko', max_length=8)),
-                ('legal_name', models.CharField(blank=True, default='', max_length=200)),
-                ('registration_number', models.CharField(blank=True, default='', max_length=40)),
-                ('billing_address', models.CharField(blank=True, default='', max_length=400)),
-                ('billing_email', models.EmailField(blank=True, default='', max_length=254)),
-                ('created_at', models.DateTimeField(db_default=apps.core.clock.NeoNow())),
+                (
+                    "schema_name",
+                    models.CharField(
+                        db_index=True,
+                        max_length=63,
+                        unique=True,
+                        validators=[django_tenants.postgresql_backend.base._check_schema_name],
+                    ),
+                ),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=apps.core.uuids.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "slug",
+                    models.CharField(
+                        max_length=30,
+                        unique=True,
+                        validators=[
+                            django.core.validators.RegexValidator("^[a-z][a-z0-9-]{1,28}[a-z0-9]$")
+                        ],
+                    ),
+                ),
+                ("name", models.CharField(max_length=200)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("creating", "Creating"),
+                            ("active", "Active"),
+                            ("suspended", "Suspended"),
+                            ("closed", "Closed"),
+                        ],
+                        default="creating",
+                        max_length=20,
+                    ),
+                ),
+                ("schema_version", models.CharField(blank=True, default="", max_length=64)),
+                ("currency", models.CharField(default="KRW", max_length=3)),
+                ("billing_timezone", models.CharField(default="Asia/Seoul", max_length=60)),
+                (
+                    "vat_rate",
+                    models.DecimalField(decimal_places=4, default=Decimal("0.1000"), max_digits=6),
+                ),
+                (
+                    "language",
+                    models.CharField(
+                        choices=[("en", "English"), ("ko", "Korean")], default="ko", max_length=8
+                    ),
+                ),
+                ("legal_name", models.CharField(blank=True, default="", max_length=200)),
+                ("registration_number", models.CharField(blank=True, default="", max_length=40)),
+                ("billing_address", models.CharField(blank=True, default="", max_length=400)),
+                ("billing_email", models.EmailField(blank=True, default="", max_length=254)),
+                ("created_at", models.DateTimeField(db_default=apps.core.clock.NeoNow())),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('vat_rate__gte', 0), ('vat_rate__lt', 1)), name='tenant_vat_rate_is_a_share')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("vat_rate__gte", 0), ("vat_rate__lt", 1)),
+                        name="tenant_vat_rate_is_a_share",
+                    )
+                ],
             },
             bases=(apps.core.realms.Public, models.Model),
         ),
         migrations.CreateModel(
-            name='Domain',
+            name="Domain",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('domain', models.CharField(db_index=True, max_length=253, unique=True)),
-                ('is_primary', models.BooleanField(db_index=True, default=True)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='domains', to='tenancy.tenant')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("domain", models.CharField(db_index=True, max_length=253, unique=True)),
+                ("is_primary", models.BooleanField(db_index=True, default=True)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="domains",
+                        to="tenancy.tenant",
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
+                "abstract": False,
             },
             bases=(apps.core.realms.Public, models.Model),
         ),

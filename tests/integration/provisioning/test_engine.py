@@ -99,7 +99,9 @@ def test_a_server_with_seven_gpus_is_replaced_and_the_bad_node_is_quarantined(si
     assert "GPU count" in node.status_reason
     assert Ticket.objects.filter(node=bad, closed_at=None).exists()
     assert states_of(ready) == ["provisioning", "active"]
-    assert Allocation.objects.filter(service=ready.pk, released_at=None).get().node_id == ready.node_id
+    assert (
+        Allocation.objects.filter(service=ready.pk, released_at=None).get().node_id == ready.node_id
+    )
 
 
 def test_without_replacements_a_bad_server_is_undone_and_never_charged(platform, acme):
@@ -222,7 +224,9 @@ def test_a_hold_nobody_looks_at_is_undone_without_charge(site, acme):
 def test_cancelling_during_provisioning_undoes_everything_and_returns_the_node(site, acme):
     order = world.an_accepted_order()
     world.step()
-    orders.cancel_order(order_id=order.pk, actor=world.User.objects.first(), reason="changed my mind")
+    orders.cancel_order(
+        order_id=order.pk, actor=world.User.objects.first(), reason="changed my mind"
+    )
     service = world.the_service(order)
     assert not Allocation.objects.filter(service=service.pk, released_at=None).exists()
 

@@ -1,10 +1,12 @@
-"""A small world for the engine: a fake site with nodes, an offering, a price, an order; and hands to move it on."""
+"""A small world for the engine: a fake site with nodes, an offering, a price, an order; and hands
+to move it on.
+"""
 
 from typing import Any
 from uuid import UUID
 
 from apps.accounts.models import Project, User
-from apps.catalog.models import Image, Offering, OfferingImage, PriceBook
+from apps.catalog.models import Image, OfferingImage, PriceBook
 from apps.core import clock
 from apps.core.models import OutboxEvent
 from apps.inventory.models import Node, Site
@@ -48,9 +50,7 @@ def a_fake_site(*, nodes: int = 2, **offering: Any) -> Site:
 
 
 def _observed(node: Node) -> ObservedNode:
-    return ObservedNode(
-        infra_id=node.infra_id, name=node.name, resource_class=node.resource_class
-    )
+    return ObservedNode(infra_id=node.infra_id, name=node.name, resource_class=node.resource_class)
 
 
 def an_accepted_order(**choices: Any) -> Order:
@@ -90,7 +90,9 @@ def deliver() -> None:
 
 
 def step(*, settle: bool = True) -> None:
-    """Deliver events, let every run advance once as if its time had come, then finish what the site began."""
+    """Deliver events, let every run advance once as if its time had come, then finish what the site
+    began.
+    """
     deliver()
     with platform_context():
         for site in Site.objects.filter(code=SITE):
@@ -120,7 +122,11 @@ def _token_of(node_id: UUID | None) -> str:
     deployment = fake().nodes[node.infra_id].deployment
     assert deployment is not None
     text = str(deployment.config_drive["user_data"])
-    return next(word for word in text.replace('"', " ").replace("'", " ").split() if word.startswith("neo_home"))
+    return next(
+        word
+        for word in text.replace('"', " ").replace("'", " ").split()
+        if word.startswith("neo_home")
+    )
 
 
 def healthy(run: Run) -> dict[str, Any]:
@@ -155,9 +161,8 @@ def until_ready(order: Order) -> Service:
         if service.state == "active":
             return service
         with platform_context():
-            waits = CallHome.objects.filter(
-                run__service=service.pk, revoked_at=None, received_at=None
-            ).exists()
+            homes = CallHome.objects.filter(run__service=service.pk, revoked_at=None)
+            waits = homes.exists() and not homes.filter(received_at__isnull=False).exists()
         node = fake().nodes.get(_infra_of(service))
         if waits and node and node.seen.provision_state == "active":
             call_home(service)
@@ -176,5 +181,3 @@ def until_gone(service: Service) -> Service:
         if service.state in ("terminated", "failed"):
             return service
     raise AssertionError(f"not gone: {service.state}")
-
-

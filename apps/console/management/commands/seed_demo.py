@@ -1,4 +1,6 @@
-"""`manage.py seed_demo`: a small operator to look at: staff, two tenants, a catalog, the lab as a site."""
+"""`manage.py seed_demo`: a small operator to look at: staff, two tenants, a catalog,
+the lab as a site.
+"""
 
 from datetime import timedelta
 from pathlib import Path
@@ -143,7 +145,7 @@ class Command(BaseCommand):
         )
         acme = Tenant.objects.get(slug="acme")
         if acme.id not in invoiced:
-            return acme.slug
+            return str(acme.slug)
         slug = f"demo-{1 + Tenant.objects.filter(slug__startswith='demo-').count()}"
         self._tenant(slug, f"Customer {slug}", {"currency": "KRW", "language": "en"})
         return slug
