@@ -1,0 +1,273 @@
+"""Who may reach what: one line for every URL, API operation and task.
+
+The isolation walk holds it against the program. A new route fails the walk until it has a line
+here, and so does a line whose route is gone.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+A_MONTH = {"since": "2026-03-01T00:00:00Z", "until": "2026-04-01T00:00:00Z"}
+SIGNED_IN = "anybody"  # everybody who is signed in on that side, whatever their role
+
+
+@dataclass(frozen=True)
+class Route:
+    """Permission by method; None means nobody needs to sign in."""
+
+    methods: dict[str, str | None]
+    data: dict[str, Any] = field(default_factory=dict)  # sent with changes
+    things: dict[str, str] = field(default_factory=dict)  # part of the URL → thing of the world
+    query: dict[str, str] = field(default_factory=dict)  # sent with readings
+
+
+def page(permission: str, **things: str) -> Route:
+    """A page that is read."""
+    return Route({"get": permission}, things=things)
+
+
+def post(permission: str, *, data: dict[str, Any] | None = None, **things: str) -> Route:
+    """A form that is sent; {thing} in its data is that thing's id."""
+    return Route({"post": permission}, data or {}, things)
+
+
+def both(permission: str, **things: str) -> Route:
+    """A page with its form."""
+    return Route({"get": permission, "post": permission}, things=things)
+
+
+def api(
+    *,
+    things: dict[str, str] | None = None,
+    data: dict[str, Any] | None = None,
+    query: dict[str, str] | None = None,
+    **methods: str,
+) -> Route:
+    """An address of the API with its methods."""
+    return Route(dict(methods), data or {}, things or {}, query or {})
+
+
+def open_to_all(*methods: str, **things: str) -> Route:
+    """Answered without signing in."""
+    return Route(dict.fromkeys(methods or ("get",)), things=things)
+
+
+# The same on both sides; the links of a password mail prove themselves by their key.
+SIGNING_IN: dict[str, Route] = {
+    "preferences": open_to_all("post"),
+    "account_login": open_to_all("get", "post"),
+    "account_logout": open_to_all("get", "post"),
+    "account_inactive": open_to_all(),
+    "account_signup": open_to_all("get", "post"),
+    "account_email": open_to_all(),
+    "account_change_password": both(SIGNED_IN),
+    "account_set_password": both(SIGNED_IN),
+    "account_reset_password": open_to_all("get", "post"),
+    "account_reset_password_done": open_to_all(),
+    "account_reset_password_from_key": open_to_all(),
+    "account_reset_password_from_key_done": open_to_all(),
+}
+
+PLATFORM: dict[str, Route] = SIGNING_IN | {
+    "healthz": open_to_all(),
+    "readyz": open_to_all(),
+    "console:home": page("capacity.view"),
+    "console:capacity": page("capacity.view"),
+    "console:order_list": page("order.view"),
+    "console:order_detail": page("order.view"),
+    "console:run_list": page("run.view"),
+    "console:run_detail": page("run.view"),
+    "console:run_act": post("run.act", verb="retry"),
+    "console:node_list": page("node.view"),
+    "console:node_map": page("node.view"),
+    "console:node_detail": page("node.view"),
+    "console:node_act": post("node.act", verb="quarantine"),
+    "console:ticket_close": post("node.act"),
+    "console:site_list": page("node.view"),
+    "console:site_detail": page("node.view"),
+    "console:site_import": post("site.manage"),
+    "console:site_validate": post("site.manage"),
+    "console:site_act": post("site.manage"),
+    "console:tenant_list": page("tenant.view"),
+    "console:tenant_create": both("tenant.manage"),
+    "console:tenant_detail": page("tenant.view"),
+    "console:tenant_limits": post("quota.manage"),
+    "console:offering_list": page("catalog.view"),
+    "console:offering_import": both("catalog.manage"),
+    "console:offering_export": page("catalog.view"),
+    "console:search": page("capacity.view"),
+    "console:audit": page("audit.view"),
+    "console:notices": page("capacity.view"),
+    "console:notice_read": post("capacity.view"),
+    "finance:home": page("invoice.view"),
+    "finance:price_books": page("catalog.view"),
+    "finance:price_book": page("catalog.view"),
+    "finance:price_add": post("price.manage"),
+    "finance:month_close": page("invoice.view"),
+    "finance:draft_all": post("invoice.manage"),
+    "finance:issue_chosen": post("invoice.manage"),
+    "finance:draft_final": post("invoice.manage", data={"tenant": "{tenant}", "period": "2026-04"}),
+    "finance:invoice_list": page("invoice.view"),
+    "finance:document_detail": page("invoice.view"),
+    "finance:line_detail": page("invoice.view"),
+    "finance:document_issue": post("invoice.manage"),
+    "finance:document_redraft": post("invoice.manage"),
+    "finance:document_credit": post("invoice.manage"),
+    "finance:exports": page("export"),
+    "finance:download": page("export"),
+    "provisioning:call_home": open_to_all("post"),
+    "api:openapi": open_to_all(),
+    "api:me": api(get=SIGNED_IN),
+    "api:access_keys": api(get="access_key.manage", post="access_key.manage"),
+    "api:access_key": api(delete="access_key.manage", things={"key": "access_key"}),
+    "api:notices": api(get=SIGNED_IN),
+    "api:notice_read": api(post=SIGNED_IN),
+    "api:audit_events": api(get="audit.view"),
+    "api:tenants": api(get="tenant.view", post="tenant.manage"),
+    "api:tenant": api(get="tenant.view"),
+    "api:tenant_limits": api(get="tenant.view", put="quota.manage"),
+    "api:orders": api(get="order.view"),
+    "api:services": api(get="service.view"),
+    "api:offerings": api(get="catalog.view"),
+    "api:offering_retire": api(post="catalog.manage"),
+    "api:price_books": api(get="catalog.view", post="price.manage"),
+    "api:price_book": api(get="catalog.view"),
+    "api:prices": api(get="catalog.view", post="price.manage"),
+    "api:catalog": api(get="catalog.view"),
+    "api:catalog_import": api(post="catalog.manage"),
+    "api:sites": api(get="capacity.view", post="site.manage"),
+    "api:site": api(get="capacity.view"),
+    "api:site_pause": api(post="site.manage"),
+    "api:site_resume": api(post="site.manage"),
+    "api:site_import_nodes": api(post="site.manage"),
+    "api:site_validate": api(post="site.manage"),
+    "api:nodes": api(get="node.view"),
+    "api:node": api(get="node.view"),
+    "api:node_events": api(get="node.view"),
+    "api:node_quarantine": api(post="node.act"),
+    "api:node_maintenance": api(post="node.act"),
+    "api:node_restore": api(post="node.act"),
+    "api:gpus": api(get="node.view"),
+    "api:allocations": api(get="capacity.view"),
+    "api:tickets": api(get="node.view"),
+    "api:ticket_close": api(post="node.act"),
+    "api:fleet": api(get="capacity.view"),
+    "api:runs": api(get="run.view"),
+    "api:run": api(get="run.view"),
+    "api:run_steps": api(get="run.view"),
+    "api:run_events": api(get="run.view"),
+    "api:run_retry": api(post="run.act"),
+    "api:run_undo": api(post="run.act"),
+    "api:invoice_runs": api(post="invoice.manage"),
+    "api:usage_csv": api(get="export"),
+    "api:invoice_lines_csv": api(get="export"),
+    "api:invoices_csv": api(get="export"),
+    "api:invoices": api(get="invoice.view", post="invoice.manage"),
+    "api:invoice": api(get="invoice.view"),
+    "api:invoice_issue": api(post="invoice.manage"),
+    "api:invoice_lines": api(get="invoice.view"),
+    "api:invoice_line_explain": api(get="invoice.view"),
+    "api:credit_notes": api(get="invoice.view", post="invoice.manage"),
+}
+TENANT: dict[str, Route] = SIGNING_IN | {
+    "portal:home": page("service.view"),
+    "portal:catalog": page("catalog.view"),
+    "portal:offering": page("catalog.view"),
+    "portal:quote": both("order.place"),
+    "portal:quote_detail": page("order.place"),
+    "portal:place": post(
+        "order.place", data={"project": "{project}", "name": "new", "image": "ubuntu-24.04"}
+    ),
+    "portal:order_list": page("order.view"),
+    "portal:order_detail": page("order.view"),
+    "portal:order_cancel": post("order.cancel", data={"reason": "x"}),
+    "portal:service_list": page("service.view"),
+    "portal:service_detail": page("service.view"),
+    "portal:service_terminate": post("service.terminate"),
+    "portal:service_protect": post("service.terminate"),
+    "portal:costs": page("usage.view"),
+    "portal:invoice_list": page("invoice.view"),
+    "portal:invoice_detail": page("invoice.view"),
+    "portal:invoice_download": page("invoice.view"),
+    "portal:usage_download": page("usage.view"),
+    "portal:invoice_line": page("invoice.view"),
+    "portal:members": both("member.manage"),
+    "portal:member_role": post("member.manage", data={"role": "viewer"}),
+    "portal:member_access": post("member.manage"),
+    "portal:projects": both("project.view"),
+    "portal:project_archive": post("project.manage"),
+    "portal:project_limit": post("quota.manage"),
+    "portal:ssh_keys": both("ssh_key.manage"),
+    "portal:ssh_key_remove": post("ssh_key.manage", key_id="ssh_key"),
+    "portal:access_keys": both("access_key.manage"),
+    "portal:access_key_revoke": post("access_key.manage", key_id="access_key"),
+    "portal:quotas": page("service.view"),
+    "portal:audit": page("audit.view"),
+    "portal:notices": page("service.view"),
+    "portal:notice_read": post("service.view"),
+    "api:openapi": open_to_all(),
+    "api:me": api(get=SIGNED_IN),
+    "api:access_keys": api(get="access_key.manage", post="access_key.manage"),
+    "api:access_key": api(delete="access_key.manage", things={"key": "access_key"}),
+    "api:notices": api(get=SIGNED_IN),
+    "api:notice_read": api(post=SIGNED_IN),
+    "api:audit_events": api(get="audit.view"),
+    "api:members": api(get="member.manage", post="member.manage"),
+    "api:member": api(get="member.manage", patch="member.manage", data={"role": "viewer"}),
+    "api:member_deactivate": api(post="member.manage"),
+    "api:member_reactivate": api(post="member.manage"),
+    "api:projects": api(get="project.view", post="project.manage"),
+    "api:project": api(get="project.view"),
+    "api:project_archive": api(post="project.manage"),
+    "api:project_members": api(
+        get="project.view", post="project.manage", data={"person": "{person}"}
+    ),
+    "api:project_member": api(delete="project.manage"),
+    "api:quotas": api(get="project.view"),
+    "api:quota": api(put="quota.manage"),
+    "api:ssh_keys": api(get="ssh_key.manage", post="ssh_key.manage"),
+    "api:ssh_key": api(delete="ssh_key.manage", things={"key": "ssh_key"}),
+    "api:images": api(get="catalog.view"),
+    "api:offerings": api(get="catalog.view"),
+    "api:offering": api(get="catalog.view"),
+    "api:quotes": api(get="order.view", post="order.place"),
+    "api:quote": api(get="order.view"),
+    "api:orders": api(
+        get="order.view",
+        post="order.place",
+        data={"quote": "{quote}", "project": "{project}", "name": "new"},
+    ),
+    "api:order": api(get="order.view"),
+    "api:order_cancel": api(post="order.cancel", data={"reason": "x"}),
+    "api:services": api(get="service.view"),
+    "api:service": api(get="service.view"),
+    "api:service_terminate": api(post="service.terminate"),
+    "api:service_protection": api(put="service.terminate"),
+    "api:service_access": api(get="service.view"),
+    "api:service_state_history": api(get="service.view"),
+    "api:service_usage": api(get="usage.view", query=A_MONTH),
+    "api:service_health": api(get="service.view"),
+    "api:usage": api(get="usage.view"),
+    "api:usage_csv": api(get="usage.view"),
+    "api:invoices_csv": api(get="invoice.view"),
+    "api:invoices": api(get="invoice.view"),
+    "api:invoice": api(get="invoice.view"),
+    "api:invoice_csv": api(get="invoice.view"),
+    "api:invoice_lines": api(get="invoice.view"),
+    "api:invoice_line_explain": api(get="invoice.view"),
+}
+
+# Which side a task runs on: its own tenant's, or the platform's.
+TASKS: dict[str, str] = {
+    "apps.audit.tasks.seal_platform": "platform",
+    "apps.audit.tasks.seal_tenant": "tenant",
+    "apps.invoicing.tasks.close_month": "platform",
+    "apps.notices.tasks.send_notices": "platform",
+    "apps.orders.tasks.serve_queues": "platform",
+    "apps.provisioning.tasks.advance_run": "platform",
+    "apps.provisioning.tasks.sweep_runs": "platform",
+    "apps.provisioning.tasks.watch_site": "platform",
+    "apps.provisioning.tasks.watch_sites": "platform",
+    "apps.tenancy.tasks.dispatch_pending_work": "platform",
+    "apps.tenancy.tasks.relay_outbox": "platform",
+}
