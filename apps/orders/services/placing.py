@@ -302,7 +302,7 @@ def _keys(key_ids: Iterable[UUID], pasted: Iterable[str]) -> list[str]:
         if key_id not in stored:
             raise UnknownKey(key=key_id, field="ssh_keys")
     keys = [stored[key_id] for key_id in wanted]
-    keys += [ssh_keys.parse(text).text for text in pasted if text.strip()]
+    keys += [ssh_keys.parse(text, field="ssh_public_keys").text for text in pasted if text.strip()]
     if not keys:
         raise NoKeys(field="ssh_keys")
     return list(dict.fromkeys(keys))
