@@ -142,6 +142,8 @@ class Words(serializers.CharField):
 
 def _follow(value: Any, path: str) -> Any:
     for name in path.split("."):
+        if value is None:
+            return None
         value = value[name] if isinstance(value, dict) else getattr(value, name)
     return value
 
