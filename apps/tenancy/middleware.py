@@ -44,13 +44,15 @@ class TenantMiddleware:
         set_urlconf(settings.PUBLIC_SCHEMA_URLCONF)
         request.urlconf = settings.PUBLIC_SCHEMA_URLCONF
         request.tenant = NOBODY_SIDE  # type: ignore[attr-defined]
+        console = f"console.{settings.NEOCLOUD_BASE_DOMAIN}"
+        if request.path.startswith(ANY_HOST_PATHS):  # whatever name or address was asked for
+            request.META["HTTP_HOST"] = console
+            request.META.pop("HTTP_X_FORWARDED_HOST", None)
         try:
             host = request.get_host().split(":")[0].lower()
         except DisallowedHost:
             return errors.answer(request, Http404())
-        if host == f"console.{settings.NEOCLOUD_BASE_DOMAIN}" or request.path.startswith(
-            ANY_HOST_PATHS
-        ):
+        if host == console:
             request.tenant = PLATFORM_SIDE  # type: ignore[attr-defined]
             switch_to(PLATFORM_SIDE)
             return None

@@ -111,13 +111,14 @@ def call_home(service: Service, **said: Any) -> None:
     with platform_context():
         run = Run.objects.filter(service=service.pk, blueprint="bare_metal").latest("created_at")
         home = CallHome.objects.filter(run=run, revoked_at=None).latest("created_at")
-        token = _token_of(run.node_id)
+        token = token_of(run.node_id)
         report = healthy(run) | said
         assert home.received_at is None
         receive_call_home(run_id=run.pk, token=token, report=report, remote="127.0.0.1")
 
 
-def _token_of(node_id: UUID | None) -> str:
+def token_of(node_id: UUID | None) -> str:
+    """The one-time token in the drive of a node."""
     node = Node.objects.get(pk=node_id)
     deployment = fake().nodes[node.infra_id].deployment
     assert deployment is not None
