@@ -240,6 +240,8 @@ class Ironic:
             raise SiteUnreachable(f"{type(error).__name__}: {error}") from error
         except (keystone.ClientException, sdk.SDKException) as error:
             raise Unknown(f"{type(error).__name__}: {error}") from error
+        except (ValueError, TypeError, LookupError, AttributeError) as error:  # while finding out its versions
+            raise SiteUnreachable(f"not Ironic's answer: {type(error).__name__}: {error}") from error
         if answer.status_code >= 400:
             raise _failure(method, path, answer.status_code, answer.text)
         try:

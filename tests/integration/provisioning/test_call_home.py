@@ -1,6 +1,7 @@
 """The door servers call home at: who may, what is read, and that it tells nobody anything."""
 
 import json
+import re
 from datetime import timedelta
 
 import pytest
@@ -37,7 +38,7 @@ def post(run_id, token, body, *, host="203.0.113.7", **headers):
     side = connection.tenant
     if not isinstance(body, bytes):
         body = json.dumps(body).encode()
-    given = {"host": host, "accept": "application/json"} | headers
+    given = {"host": host} | headers
     if token is not None:
         given["authorization"] = f"Bearer {token}"
     try:
@@ -103,10 +104,15 @@ def test_nobody_learns_which_part_was_wrong(waiting, globex):
     ]
 
     assert {answer.status_code for answer in answers} == {403}
-    told = {(answer.json()["code"], answer.json()["detail"]) for answer in answers}
+    told = {_without_marks(answer) for answer in answers}
     assert len(told) == 1, told
     assert untouched(run)
     assert untouched(second)
+
+
+def _without_marks(answer):
+    """The answer without what differs at every request: its id and the script nonce."""
+    return re.sub(r"[0-9a-f-]{32,}|nonce-\\S+|\"[A-Za-z0-9+/_=-]{20,}\"", "", answer.content.decode())
 
 
 @pytest.mark.parametrize(

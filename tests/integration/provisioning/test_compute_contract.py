@@ -1,0 +1,295 @@
+"""What provisioning may lean on at a site: the same suite against the fake and against real Ironic."""
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import timedelta
+from threading import Thread
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from apps.core import clock
+from apps.core.errors import NodeFault, OutsideError, Refused, SiteUnreachable, Transient
+from apps.inventory.observations import ObservedNode
+from apps.provisioning.adapters import openstack
+from apps.provisioning.adapters.fake import FakeCompute
+from apps.provisioning.ports import Compute, Deployment
+
+LONGEST = 60.0
+_BODY = (
+    b'{"versions": [{"id": "v1", "status": "CURRENT", "version": "1.99", "min_version": "1.1", '
+    b'"links": [{"rel": "self", "href": "/v1/"}]}]}'
+)
+VERSIONS = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
+    len(_BODY),
+    _BODY,
+)
+
+
+@dataclass
+class Lab:
+    """A site and how to let its time pass."""
+
+    compute: Compute
+    node: UUID
+    other: UUID
+    pass_time: Callable[[], None]
+
+    def until(self, state: str) -> ObservedNode:
+        """Let time pass until the node is in the state and nobody holds it."""
+        deadline = time.monotonic() + LONGEST
+        while time.monotonic() < deadline:
+            seen = self.compute.get_node(self.node)
+            if seen.provision_state == state and not seen.is_reserved:
+                return seen
+            self.pass_time()
+        raise AssertionError(f"not {state}: {self.compute.get_node(self.node)}")
+
+    def claim(self, node: UUID, instance: UUID) -> None:
+        """Reserve, until it is decided."""
+        deadline = time.monotonic() + LONGEST
+        while not self.compute.reserve(node, name=f"neo-{instance.hex[:12]}", instance=instance):
+            assert time.monotonic() < deadline
+            self.pass_time()
+
+
+def a_deployment() -> Deployment:
+    """An image nobody fetches: the fake hardware of either site takes any."""
+    return Deployment(
+        image_source="http://127.0.0.1:1/image.img",
+        image_checksum="0" * 64,
+        display_name="contract",
+        config_drive={"meta_data": {"name": "contract"}, "user_data": "#!/bin/sh\n"},
+    )
+
+
+@pytest.fixture
+def _fake(db: None) -> Lab:
+    FakeCompute.forget_all()
+    site = FakeCompute.of("contract")
+    nodes = [uuid4(), uuid4()]
+    for number, node in enumerate(nodes):
+        site.add(ObservedNode(infra_id=node, name=f"n{number}", resource_class="gpu.h200.8x"))
+    return Lab(site, *nodes, pass_time=site.settle)
+
+
+def an_ironic(**given: str) -> openstack.Ironic:
+    """The lab's Ironic."""
+    asked = {
+        "endpoint": os.environ["LAB_IRONIC_URL"],
+        "username": os.environ["LAB_IRONIC_USER"],
+        "password": os.environ["LAB_IRONIC_PASSWORD"],
+    }
+    return openstack.Ironic(**(asked | given))
+
+
+@pytest.fixture
+def _ironic(db: None) -> Iterator[Lab]:
+    compute = an_ironic()
+    free = [
+        node.infra_id
+        for node in compute.list_nodes()
+        if node.provision_state == "available" and not node.instance_id and not node.maintenance
+    ]
+    lab = Lab(compute, free[-1], free[-2], pass_time=_look_again)
+    yield lab
+    seen = compute.get_node(lab.node)
+    if seen.provision_state in ("active", "deploy failed"):
+        compute.undeploy(lab.node)
+        lab.until("available")
+
+
+def _look_again() -> None:
+    time.sleep(0.2)  # real hardware needs real time
+
+
+@pytest.fixture(params=["fake", pytest.param("ironic", marks=pytest.mark.ironic)])
+def lab(request: pytest.FixtureRequest) -> Lab:
+    """Either site."""
+    return request.getfixturevalue(f"_{request.param}")
+
+
+def test_a_server_lives_and_is_cleaned(lab: Lab) -> None:
+    """One long story, because each stage of a real one takes seconds."""
+    compute, node, mine = lab.compute, lab.node, uuid4()
+    began = clock.now()
+
+    lab.claim(node, mine)
+    assert compute.get_node(node).instance_id == mine
+    lab.claim(node, mine)  # again: it is ours already
+    with pytest.raises((NodeFault, Transient)):
+        for _look in range(20):
+            compute.reserve(node, name="neo-somebody-else", instance=uuid4())
+            lab.pass_time()
+    assert compute.get_node(node).instance_id == mine
+    compute.validate(node)
+
+    compute.deploy(node, a_deployment())
+    with pytest.raises((Transient, Refused)):
+        compute.deploy(node, a_deployment())
+    assert compute.get_node(node).provision_state in ("deploying", "active")
+    active = lab.until("active")
+    assert active.instance_id == mine
+    with pytest.raises((Transient, Refused)):
+        compute.deploy(node, a_deployment())
+    assert compute.cleaning_since(node, began).result == "none"
+    assert compute.cleaning_since(node, began).was_deployed
+
+    compute.set_power(node, on=True)
+    compute.set_power(node, on=True)
+    _until_power(lab, "power on")
+
+    left = clock.now()
+    compute.undeploy(node)
+    with pytest.raises((Transient, Refused)):
+        compute.undeploy(node)
+    gone = lab.until("available")
+    assert gone.instance_id is None
+    with pytest.raises(Refused):
+        compute.undeploy(node)
+    compute.unreserve(node, name="neo-x", instance=mine)  # fine if it is gone
+
+    proof = compute.cleaning_since(node, left)
+    assert proof.result == "success"
+    assert proof.steps
+    assert proof.started_at is not None
+    assert proof.ended_at is not None
+    assert left - timedelta(seconds=1) <= proof.started_at <= proof.ended_at
+    later = compute.cleaning_since(node, clock.now() + timedelta(seconds=2))
+    assert later.result == "none"
+    assert not later.steps
+
+
+def _until_power(lab: Lab, state: str) -> None:
+    deadline = time.monotonic() + LONGEST
+    while lab.compute.get_node(lab.node).power_state != state:
+        assert time.monotonic() < deadline
+        lab.pass_time()
+
+
+def test_a_claim_can_be_given_back_twice(lab: Lab) -> None:
+    mine, theirs = uuid4(), uuid4()
+    lab.claim(lab.other, mine)
+
+    lab.compute.unreserve(lab.other, name="neo-x", instance=mine)
+    lab.compute.unreserve(lab.other, name="neo-x", instance=mine)
+
+    assert lab.compute.get_node(lab.other).instance_id is None
+    lab.claim(lab.other, theirs)
+    assert lab.compute.get_node(lab.other).instance_id == theirs
+    lab.compute.unreserve(lab.other, name="neo-x", instance=theirs)
+
+
+def test_a_node_nobody_knows_is_the_nodes_fault(lab: Lab) -> None:
+    with pytest.raises(NodeFault):
+        lab.compute.get_node(uuid4())
+    with pytest.raises(NodeFault):
+        lab.compute.reserve(uuid4(), name="neo-x", instance=uuid4())
+
+
+def test_the_site_says_what_it_is_and_lists_its_nodes(lab: Lab) -> None:
+    report = lab.compute.describe()
+    listed = {node.infra_id for node in lab.compute.list_nodes()}
+    found = {node.infra_id: node for node in lab.compute.discover()}
+
+    assert report.nodes == len(listed) == len(found)
+    assert not report.cleaning_disabled_on
+    assert lab.node in listed
+    assert found[lab.node].resource_class
+
+
+# ---------------------------------------------------------------------- a site that is not well
+def silent(act: Callable[[], Any], *, within: float) -> None:
+    """The act ends in time, as a site that does not answer."""
+    began = time.monotonic()
+    with pytest.raises(SiteUnreachable):
+        act()
+    assert time.monotonic() - began < within
+
+
+def _closed_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _acts(compute: openstack.Ironic) -> list[Callable[[], Any]]:
+    return [
+        lambda: compute.get_node(uuid4()),
+        lambda: list(compute.list_nodes()),
+        lambda: compute.deploy(uuid4(), a_deployment()),
+        lambda: compute.undeploy(uuid4()),
+    ]
+
+
+def test_a_closed_port_is_a_site_that_does_not_answer() -> None:
+    compute = openstack.Ironic(
+        endpoint=f"http://127.0.0.1:{_closed_port()}", username="a", password="b"
+    )
+    for act in _acts(compute):
+        silent(act, within=3)
+
+
+def test_a_server_that_never_answers_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openstack, "CALL_SECONDS", 1)
+    with closing(socket.create_server(("127.0.0.1", 0), backlog=64)) as server:
+        compute = openstack.Ironic(
+            endpoint=f"http://127.0.0.1:{server.getsockname()[1]}", username="a", password="b"
+        )
+        for act in _acts(compute):
+            silent(act, within=4)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n<p>\n", SiteUnreachable),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n17", SiteUnreachable),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n{", SiteUnreachable),
+        (b"", SiteUnreachable),
+        (b"nonsense\r\n\r\n", SiteUnreachable),
+        (b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", SiteUnreachable),
+        (b"HTTP/1.1 502 Bad\r\nContent-Length: 3\r\n\r\n<p>", SiteUnreachable),
+        (b"HTTP/1.1 401 Who\r\nContent-Length: 0\r\n\r\n", SiteUnreachable),
+        (b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", Refused),
+        (b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n", Refused),
+        (b"HTTP/1.1 409 Locked\r\nContent-Length: 0\r\n\r\n", Transient),
+        (b"HTTP/1.1 429 Slow\r\nContent-Length: 0\r\n\r\n", Transient),
+        (b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n", Transient),
+    ],
+)
+def test_every_answer_is_one_of_our_kinds(answer: bytes, kind: type[OutsideError]) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0), backlog=16)) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    client, _address = server.accept()
+                except OSError:
+                    return
+                with client:
+                    client.settimeout(5)
+                    asked = client.recv(65536).split(b" ")[1:2]
+                    client.sendall(answer if b"/nodes/" in b"".join(asked) else VERSIONS)
+
+        thread = Thread(target=serve, daemon=True)
+        thread.start()
+        compute = openstack.Ironic(
+            endpoint=f"http://127.0.0.1:{server.getsockname()[1]}", username="a", password="b"
+        )
+        with pytest.raises(kind):
+            compute.validate(uuid4())
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join(5)
+
+
+@pytest.mark.ironic
+def test_wrong_credentials_are_the_sites_trouble_and_said() -> None:
+    compute = an_ironic(password="wrong")
+    with pytest.raises(SiteUnreachable, match="refuses our credentials"):
+        compute.describe()
