@@ -19,9 +19,9 @@ ROOT = databases.ROOT
 @pytest.fixture
 def as_superuser(own_database):
     user, password = connection.settings_dict["USER"], connection.settings_dict["PASSWORD"]
-    superuser = databases.urlsplit(databases.superuser_url()).username
+    superuser = databases.entry(databases.superuser_url())
     connection.close()
-    connection.settings_dict |= {"USER": superuser, "PASSWORD": ""}
+    connection.settings_dict |= {name: superuser[name] for name in ("USER", "PASSWORD")}
     yield
     connection.close()
     connection.settings_dict |= {"USER": user, "PASSWORD": password}

@@ -5,6 +5,7 @@ from celery import chord, group, shared_task
 from celery.contrib.testing.worker import start_worker
 from celery.exceptions import Reject
 from django.db import connection, connections
+from kombu import pools
 
 from apps.core.realms import speaker
 from apps.tenancy.context import platform_context, tenant_context
@@ -44,6 +45,13 @@ def of_the_platform() -> None:
     _note("platform")
 
 
+def _forget_broker() -> None:
+    """Let the application open its connections anew, to the broker it is told of now."""
+    app._pool = None
+    app.amqp._producer_pool = None
+    pools.reset()
+
+
 @pytest.fixture
 def worker(own_database, settings):
     """A worker on an in-memory broker, and a table where tasks say what they saw."""
@@ -52,18 +60,18 @@ def worker(own_database, settings):
             "CREATE TABLE public.seen (id bigserial, what text, schema text, speaker text)"
         )
         owner.execute("GRANT ALL ON public.seen, public.seen_id_seq TO neo_app")
-    before = {
-        name: app.conf[name] for name in ("broker_url", "result_backend", "task_ignore_result")
-    }
-    app.conf.update(
-        broker_url="memory://", result_backend="cache+memory://", task_ignore_result=False
-    )
+    names = ("broker_url", "broker_read_url", "broker_write_url", "result_backend")
+    before = {name: app.conf[name] for name in (*names, "task_ignore_result")}
+    app.conf.update(dict.fromkeys(names[:3], "memory://"))
+    app.conf.update(result_backend="cache+memory://", task_ignore_result=False)
     app.set_current()
+    _forget_broker()
     with start_worker(
         app, pool="threads", concurrency=2, perform_ping_check=False, loglevel="ERROR"
     ):
         yield
     app.conf.update(before)
+    _forget_broker()
     connections.close_all()
 
 

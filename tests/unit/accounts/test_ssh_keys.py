@@ -71,6 +71,7 @@ def _private():
         ("ssh-ed25519 " + "A" * 9000, "too long"),
         (_line(ed25519.Ed25519PrivateKey.generate()).replace("ssh-ed25519", "ssh-rsa"), "damaged"),
     ],
+    ids=[f"line-{number}" for number in range(14)],
 )
 def test_a_malformed_key_is_refused_naming_field_reason_and_example(line, why):
     with pytest.raises(MalformedKey) as refusal:
