@@ -9,6 +9,7 @@ handler500 = "neocloud.errors.server_error"
 
 urlpatterns = [
     path("", include("neocloud.health")),
+    path("", include("neocloud.metrics")),
     path("", include("neocloud.preferences")),
     path("", include("apps.accounts.urls")),
     path("", include("apps.console.urls")),

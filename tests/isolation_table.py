@@ -71,6 +71,7 @@ SIGNING_IN: dict[str, Route] = {
 PLATFORM: dict[str, Route] = SIGNING_IN | {
     "healthz": open_to_all(),
     "readyz": open_to_all(),
+    "metrics": open_to_all(),  # to whoever has the token; a bearer of its own, no person
     "console:home": page("capacity.view"),
     "console:capacity": page("capacity.view"),
     "console:order_list": page("order.view"),

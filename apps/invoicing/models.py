@@ -33,7 +33,9 @@ class LineKind(models.TextChoices):
 
 
 class NumberSeries(realms.Public, models.Model):
-    """The next number of a series, taken under the row's lock in the transaction that issues: no gaps."""
+    """The next number of a series, taken under the row's lock in the transaction that
+    issues: no gaps.
+    """
 
     code = models.CharField(max_length=40, primary_key=True)  # INV-2026
     next_number = models.PositiveIntegerField(default=1)
@@ -50,11 +52,13 @@ class Document(realms.Tenant, models.Model):
     status = models.CharField(
         max_length=10, choices=DocumentStatus.choices, default=DocumentStatus.DRAFT
     )
-    number = models.CharField(max_length=40, null=True, unique=True)
+    number = models.CharField(max_length=40, null=True, unique=True)  # noqa: DJ001 - a draft has none
     period = models.CharField(max_length=7)  # 2026-03, a month in the billing time zone
     period_start = models.DateTimeField()
     period_end = models.DateTimeField()
-    supply_end = models.DateTimeField()  # the period's end, or the instant of an early final invoice
+    supply_end = (
+        models.DateTimeField()
+    )  # the period's end, or the instant of an early final invoice
     billing_timezone = models.CharField(max_length=60)
     currency = models.CharField(max_length=3)
     vat_rate = models.DecimalField(max_digits=6, decimal_places=4)
@@ -177,7 +181,7 @@ class InvoiceProjection(realms.Public, models.Model):
     tenant = models.UUIDField()
     kind = models.CharField(max_length=12, choices=DocumentKind.choices)
     status = models.CharField(max_length=10, choices=DocumentStatus.choices)
-    number = models.CharField(max_length=40, null=True)
+    number = models.CharField(max_length=40, null=True)  # noqa: DJ001 - a draft has none
     period = models.CharField(max_length=7)
     currency = models.CharField(max_length=3)
     subtotal = models.DecimalField(max_digits=20, decimal_places=4)

@@ -105,7 +105,7 @@ def with_dialog(project: Any) -> ProjectView:
 class ChargeView:
     """A row of the table that says what is charged when."""
 
-    state: str
+    state: Any
     customers_see: Any
     allocated: bool
     running: bool

@@ -1,4 +1,6 @@
-"""Offerings as a customer sees them: price now, by GPU-hour and by server-hour, and what is free."""
+"""Offerings as a customer sees them: price now, by GPU-hour and by server-hour, and
+what is free.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable

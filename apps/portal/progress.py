@@ -1,4 +1,6 @@
-"""How far the work on services is, for pages that show several: three queries whatever their number."""
+"""How far the work on services is, for pages that show several: three queries whatever
+their number.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -49,7 +51,9 @@ class ServiceView:
 
 
 def service_views(services: Iterable[Service], *, briefly: bool = False) -> list[ServiceView]:
-    """Services with the work on them; `briefly`: only how far, neither each step nor usual times."""
+    """Services with the work on them; `briefly`: only how far, neither each step nor
+    usual times.
+    """
     shown = list(services)
     latest = latest_runs(
         [one.pk for one in shown if one.state in UNDER_WAY], with_steps=not briefly

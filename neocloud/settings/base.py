@@ -36,6 +36,7 @@ NEOCLOUD_CALL_HOME_URL = os.environ.get(
 NEOCLOUD_PG_BIN = os.environ.get("NEOCLOUD_PG_BIN", "")
 NEOCLOUD_TIMEZONE = os.environ.get("NEOCLOUD_TIMEZONE", "Asia/Seoul")  # of staff pages
 NEOCLOUD_WATCH_SECONDS = float(os.environ.get("NEOCLOUD_WATCH_SECONDS", "5"))
+NEOCLOUD_METRICS_TOKEN = os.environ.get("NEOCLOUD_METRICS_TOKEN", "")
 LAB_IRONIC_URL = os.environ.get("LAB_IRONIC_URL", "")
 LAB_IRONIC_USER = os.environ.get("LAB_IRONIC_USER", "")
 LAB_IRONIC_PASSWORD = os.environ.get("LAB_IRONIC_PASSWORD", "")
@@ -61,7 +62,6 @@ _APPS = [
     "apps.inventory",
     "apps.orders",
     "apps.provisioning",
-    "apps.telemetry",
     "apps.metering",
     "apps.invoicing",
     "apps.console",

@@ -13,3 +13,4 @@ CACHES["default"] = {
     "KEY_FUNCTION": "apps.tenancy.cache.make_key",
 }
 WHITENOISE_USE_FINDERS = True
+STATIC_ROOT = None  # type: ignore[assignment]  # served from where they lie

@@ -61,7 +61,7 @@ def styled(field: BoundField) -> SafeString:
         css = "form-check-input"
     elif isinstance(widget, Select):
         css = "form-select"
-    attributes = {"class": f"{css} is-invalid" if field.errors else css}
+    attributes: dict[str, str | bool] = {"class": f"{css} is-invalid" if field.errors else css}
     told = [f"{field.auto_id}_hint"] if field.help_text else []
     if field.errors:
         attributes["aria-invalid"] = "true"

@@ -2,6 +2,7 @@
 
 from apps.inventory.services.addresses import lease_address, release_addresses, save_address_pool
 from apps.inventory.services.capacity import allocate, release, replace_allocation
+from apps.inventory.services.gpus import note_gpus
 from apps.inventory.services.importing import import_nodes
 from apps.inventory.services.nodes import (
     close_ticket,
@@ -34,6 +35,7 @@ __all__ = [
     "last_lease",
     "lease_address",
     "mark_site_cleaning",
+    "note_gpus",
     "note_observation",
     "pause_site",
     "quarantine",

@@ -1,6 +1,7 @@
 """Cost of the month, invoices, what a line follows from, downloads."""
 
 from collections.abc import Iterator
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -18,7 +19,7 @@ from apps.portal import cells, costs
 def month(request: HttpRequest) -> HttpResponse:
     """What this month would be invoiced with if it ended now."""
     known = costs.so_far()
-    context = {"known": known, "cost": known.cost, "problem": known.problem}
+    context: dict[str, Any] = {"known": known, "cost": known.cost, "problem": known.problem}
     if known.cost is not None:
         context["table"] = cells.cost_table(known.cost)
         context["by_project"] = cells.project_cost_table(known.cost)

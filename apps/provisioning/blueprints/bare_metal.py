@@ -209,6 +209,7 @@ def prove_ready(work: Work) -> Outcome:
     return Done(
         {"host_keys": [str(key) for key in report.get("ssh_host_keys", [])]},
         evidence=evidence,
+        then=lambda: _note_gpus(work, report),
         detail=f"{len(evidence)} checks passed",
     )
 
@@ -217,6 +218,10 @@ def _keep_evidence(work: Work, evidence: list[dict[str, Any]]) -> None:
     """The evidence of a refusal is kept too."""
     work.step.evidence = evidence
     work.step.save(update_fields=["evidence"])
+
+
+def _note_gpus(work: Work, report: dict[str, Any]) -> None:
+    inventory.note_gpus(node=work.server, reported=report["gpus"])
 
 
 def hand_over(work: Work) -> Outcome:

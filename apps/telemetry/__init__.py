@@ -1,1 +1,0 @@
-"""What the machines say; informs and never bills."""
