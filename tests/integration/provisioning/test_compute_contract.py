@@ -25,7 +25,7 @@ _BODY = (
     b'{"versions": [{"id": "v1", "status": "CURRENT", "version": "1.99", "min_version": "1.1", '
     b'"links": [{"rel": "self", "href": "/v1/"}]}]}'
 )
-VERSIONS = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
+VERSIONS = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
     len(_BODY),
     _BODY,
 )
@@ -91,12 +91,10 @@ def an_ironic(**given: str) -> openstack.Ironic:
 @pytest.fixture
 def _ironic(db: None) -> Iterator[Lab]:
     compute = an_ironic()
-    free = [
-        node.infra_id
-        for node in compute.list_nodes()
-        if node.provision_state == "available" and not node.instance_id and not node.maintenance
-    ]
-    lab = Lab(compute, free[-1], free[-2], pass_time=_look_again)
+    of_class = {node.resource_class: node.infra_id for node in compute.list_nodes()}
+    lab = Lab(  # of classes that no other test deploys
+        compute, of_class["gpu.l40s.4x"], of_class["gpu.h200.8x.faulty"], pass_time=_look_again
+    )
     yield lab
     seen = compute.get_node(lab.node)
     if seen.provision_state in ("active", "deploy failed"):
