@@ -199,9 +199,11 @@ def show_condition(
 ) -> None:
     """What the customer sees on top of the state while work is under way; no fact, no charge."""
     service = Service.objects.select_for_update().get(pk=service_id)
+    shown = (service.condition, service.condition_detail, service.run_id)
     service.condition, service.condition_detail = condition, detail[:300]
-    if run is not None:
-        service.run_id = run
+    service.run_id = run or service.run_id
+    if shown == (service.condition, service.condition_detail, service.run_id):
+        return
     service.save(update_fields=["condition", "condition_detail", "run_id"])
     projections.write_service(service)
 

@@ -80,9 +80,14 @@ def site_silent(run: Run, error: OutsideError) -> bool:
         site.failing_since = site.failing_since or clock.now()
         site.last_error = error.detail[:1000]
         site.save(update_fields=["failing_since", "last_error"])
+    return wait_for_site(run, attempts_back=1)
+
+
+def wait_for_site(run: Run, *, attempts_back: int = 0) -> bool:
+    """The site is known not to answer: nothing is asked until the watcher hears from it again."""
     with transaction.atomic():
         orders.show_condition(service_id=run.service, condition=Condition.DELAYED)
-    return pause(run, "site does not answer", attempts_back=1)
+    return pause(run, "site does not answer", attempts_back=attempts_back)
 
 
 def pause(run: Run, why: str, *, seconds: float = SITE_PAUSE, attempts_back: int = 0) -> bool:

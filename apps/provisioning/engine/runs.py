@@ -72,7 +72,7 @@ def _advance_once(run: Run) -> bool:
     if fresh.site.status != SiteStatus.ACTIVE:
         return failures.pause(run, "site is paused")
     if fresh.site.failing_since is not None:
-        return failures.pause(run, "site does not answer")  # the watcher finds out when it does
+        return failures.wait_for_site(run)  # the watcher finds out when it answers again
     blueprint = blueprints.get(fresh.blueprint, fresh.version)
     if fresh.status == RunStatus.FORWARD:
         return _forward(fresh, blueprint)
@@ -170,6 +170,7 @@ def _store_wait(run: Run, step: Step, outcome: Wait) -> bool:
         if record.attempts == 1:
             journal.write(run, "waits", step=step.name, detail=outcome.detail)
         watcher.hurry(fresh.site_id)
+        _show_progress(fresh)
         failpoints.reach(step.name, "outcome")
     return is_woken
 

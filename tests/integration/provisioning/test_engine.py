@@ -185,6 +185,23 @@ def test_a_silent_site_pauses_the_run_and_uses_up_no_try(site, acme):
     assert ready.state == ServiceState.ACTIVE
 
 
+def test_a_site_the_watcher_cannot_reach_is_not_asked_by_any_run(site, acme):
+    order = world.an_accepted_order()
+    world.step()
+    asked = len(world.fake().calls)
+    world.fake().fail("list_nodes", *[SiteUnreachable("no route")] * 2)
+
+    for _round in range(2):
+        world.step(settle=False)
+    service = world.the_service(order)
+    assert service.condition == "delayed"
+    assert {name for name, _node in world.fake().calls[asked:]} == {"list_nodes"}
+    ready = world.until_ready(order)
+
+    assert ready.state == ServiceState.ACTIVE
+    assert ready.condition == ""
+
+
 def test_a_refusal_is_held_for_a_person_who_can_try_again(site, acme):
     world.fake().fail("deploy", Refused("no such image"))
     order = world.an_accepted_order()
