@@ -529,7 +529,8 @@ def line_table(document: Document) -> Table:
                 [
                     show.stacked(
                         line.service_name or line.description,
-                        f"{LINE_KINDS[line.kind]} · {line.order_number} · {line.sku} × {line.quantity}",
+                        f"{LINE_KINDS[line.kind]} · {line.order_number}"
+                        f" · {line.sku} × {line.quantity}",
                     ),
                     line.project_name,
                     gpu_hours_display(line.gpu_seconds),
@@ -563,6 +564,16 @@ def line_terms(explained: dict[str, Any]) -> list[Term]:
         Term(_("Price valid to"), show.instant(price.effective_to if price else None)),
         Term(_("Amount"), show.money(line.amount, currency)),
     ]
+
+
+def arithmetic(explained: dict[str, Any]) -> str:
+    """How a line's amount is made of its seconds."""
+    line, currency = explained["corrects"] or explained["line"], explained["document"].currency
+    return (
+        f"{explained['seconds']:,} s × {line.quantity} GPU = {line.gpu_seconds:,} GPU·s;"
+        f" {line.gpu_seconds:,} ÷ 3,600 × {show.money(line.unit_price, currency)}"
+        f" = {show.money(line.amount, currency)}"
+    )
 
 
 def usage_table(usage: Iterable[dict[str, Any]]) -> Table:

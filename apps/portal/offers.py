@@ -67,9 +67,13 @@ class Offer:
     @property
     def site_choices(self) -> list[tuple[str, str]]:
         """Sites to order at; the one with most free servers first."""
-        ordered = sorted(self.sites, key=lambda site: -site.free)
+        words = _("{site}: {free} of {total} free")
         return [
-            (site.site_code, f"{site_name(site)} ({site.free}/{site.total})") for site in ordered
+            (
+                site.site_code,
+                words.format(site=site_name(site), free=site.free, total=site.total),
+            )
+            for site in sorted(self.sites, key=lambda site: -site.free)
         ]
 
 

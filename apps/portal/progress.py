@@ -28,7 +28,7 @@ UNDER_WAY = (ServiceState.PROVISIONING, ServiceState.DELETING)
 class Work:
     """The latest work on a service, as its customer sees it."""
 
-    step: int
+    done: int
     of: int
     label: str
     note: str
@@ -63,13 +63,19 @@ def service_views(services: Iterable[Service], *, briefly: bool = False) -> list
     for one in shown:
         run = latest.get(one.pk)
         work = None
-        if run is not None:
+        if run is not None and not _is_past(one, run):
             kind = (run.sku, run.site_id)
             if not briefly and kind not in times:
                 times[kind] = provisioning.expectation(sku=run.sku, site=run.site_id)
             work = work_view(run, times.get(kind))
         views.append(ServiceView(one, cells.service_badge(one), one.condition_detail, work))
     return views
+
+
+def _is_past(service: Service, run: Run) -> bool:
+    """Whether the run made the service that is now to be removed, and is over."""
+    made = run.blueprint in _builders() and run.status == RunStatus.SUCCEEDED
+    return made and service.state == ServiceState.DELETING
 
 
 def latest_runs(services: Iterable[UUID], *, with_steps: bool) -> dict[UUID, Run]:
@@ -97,7 +103,7 @@ def work_view(run: Run, times: Expectation | None) -> Work:
             for place, view in enumerate(provisioning.step_views(run))
         ]
     return Work(
-        step=current + 1,
+        done=current,
         of=len(described),
         label=_label(run, str(described[current].label), current + 1, len(described)),
         note=_note(run, times),

@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
 
 from apps.accounts.access import needs, person
@@ -53,7 +54,9 @@ def _services_figure(active: int, total: int) -> Figure:
 
 
 def _flight_figure(busy: int, waiting: int) -> Figure:
-    hint = _("{n} orders waiting").format(n=waiting) if waiting else ""
+    hint = ""
+    if waiting:
+        hint = ngettext("{n} order waiting", "{n} orders waiting", waiting).format(n=waiting)
     return Figure(_("In flight"), busy + waiting, hint, reverse("portal:order_list"), "route")
 
 

@@ -43,7 +43,7 @@ class Shop:
 
 
 def a_shop(*, nodes: int = 3, price: int = 4000) -> Shop:
-    """A site with free servers, one offering with a list price, a tenant's owner with project and key."""
+    """A site with free servers, one offering with a price, and an owner with project and key."""
     with platform_context():
         site = a_site(name="Seoul 1", is_simulated=True)
         for _number in range(nodes):

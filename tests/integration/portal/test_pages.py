@@ -55,7 +55,7 @@ def test_the_offering_page_shows_price_availability_and_what_is_charged_when(
         page = browser.get(url("offering", SKU))
     assert "₩4,000" in page.text  # a GPU-hour
     assert "₩32,000" in page.text  # an hour of the whole server
-    assert "(3/3)" in page.text
+    assert "3 of 3 free" in page.text
     assert "unknown until 5 real runs exist" in page.text
     assert "What is charged when" in page.text
 
@@ -127,6 +127,16 @@ def test_the_service_page_shows_access_proof_and_history(
         page = browser.get(url("service_detail", service.pk))
     for shown in ("ssh ubuntu@10.20.0.10", "NVIDIA H200", "AAAAIBf3", "History of states"):
         assert shown in page.text
+
+
+def test_a_service_being_terminated_does_not_show_the_work_that_once_made_it(
+    shop: Shop, browser: Browser
+):
+    service = make_ready(orders.services_of_order(an_order_of(shop).pk)[0])
+    browser.post(url("service_terminate", service.pk), {"confirm_name": service.name})
+    for page in (browser.get(url("service_detail", service.pk)), browser.get(url("home"))):
+        assert "Terminating" in page.text
+        assert "Install the operating system" not in page.text
 
 
 def test_terminating_needs_the_name_of_the_service(shop: Shop, browser: Browser):
