@@ -109,9 +109,7 @@ def test_a_site_that_missed_one_answer_still_sells(person):
         ({"quote_id": uuid7()}, "quote", []),
     ],
 )
-def test_an_order_that_breaks_a_rule_names_the_field_and_changes_nothing(
-    person, wish, field, says
-):
+def test_an_order_that_breaks_a_rule_names_the_field_and_changes_nothing(person, wish, field, says):
     a_quote(person)  # counted before
     quote = a_quote(person)
 

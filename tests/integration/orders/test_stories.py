@@ -1,4 +1,4 @@
-"""From quote to order, through the queue, to the end of the last service: what each act leaves behind."""
+"""From quote to order, through the queue, to the last service's end: what each act leaves."""
 
 from datetime import datetime, timedelta
 
@@ -345,7 +345,8 @@ def test_only_one_place_writes_facts_and_states():
     writers = {
         str(path.relative_to(root))
         for path in root.rglob("*.py")
-        if "Fact.objects.create" in path.read_text() or "Fact.objects.bulk_create" in path.read_text()
+        if "Fact.objects.create" in path.read_text()
+        or "Fact.objects.bulk_create" in path.read_text()
     }
     movers = {
         str(path.relative_to(root))

@@ -54,7 +54,9 @@ def untouched(run):
         return not CallHome.objects.filter(run=run, received_at__isnull=False).exists()
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "nowhere.example", "acme.localhost", "console.localhost"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "nowhere.example", "acme.localhost", "console.localhost"]
+)
 def test_a_report_is_taken_at_any_host_and_wakes_the_run(waiting, host):
     run, token = waiting
     Run.objects.filter(pk=run.pk).update(next_try_at=clock.now() + timedelta(hours=1))
@@ -112,7 +114,9 @@ def test_nobody_learns_which_part_was_wrong(waiting, globex):
 
 def _without_marks(answer):
     """The answer without what differs at every request: its id and the script nonce."""
-    return re.sub(r"[0-9a-f-]{32,}|nonce-\\S+|\"[A-Za-z0-9+/_=-]{20,}\"", "", answer.content.decode())
+    return re.sub(
+        r"[0-9a-f-]{32,}|nonce-\\S+|\"[A-Za-z0-9+/_=-]{20,}\"", "", answer.content.decode()
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The product's own processes on a database of one test: web, worker, beat; and the lab as its site."""
+"""The product's processes on a database of one test: web, worker, beat; and the lab as its site."""
 
 import os
 import signal
@@ -187,9 +187,7 @@ def open_shop(product: Product) -> Tenant:
 def an_order(*, name: str = "train", quantity: int = 1) -> Order:
     """Quote and confirm; inside the tenant."""
     person = User.objects.get()
-    quote = orders.make_quote(
-        actor=person, offering_sku=SKU, site_code=SITE, quantity=quantity
-    )
+    quote = orders.make_quote(actor=person, offering_sku=SKU, site_code=SITE, quantity=quantity)
     return orders.place_order(
         actor=person,
         quote_id=quote.pk,
@@ -217,17 +215,13 @@ def events_of(infra_id: UUID, since: str) -> list[str]:
     """What the lab's own history says of a node since an instant (ISO 8601, UTC)."""
     answer = ironic()._call("GET", f"/v1/nodes/{infra_id}/history?detail=true")
     return [
-        str(entry["event_type"])
-        for entry in answer["history"]
-        if str(entry["created_at"]) >= since
+        str(entry["event_type"]) for entry in answer["history"] if str(entry["created_at"]) >= since
     ]
 
 
 def infra_ids() -> list[UUID]:
     """The lab's nodes that these tests use."""
-    return [
-        node.infra_id for node in ironic().list_nodes() if node.resource_class == "gpu.h100.8x"
-    ]
+    return [node.infra_id for node in ironic().list_nodes() if node.resource_class == "gpu.h100.8x"]
 
 
 def make_free() -> None:
