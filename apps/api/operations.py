@@ -10,14 +10,14 @@ the method calls one function. The OpenAPI description is read from the same dec
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import QuerySet
-from django.http import HttpResponseBase
+from django.http import HttpResponseBase, StreamingHttpResponse
 from rest_framework import serializers
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -31,12 +31,13 @@ from apps.api.errors import BodyNotObject, ParameterRepeated
 from apps.api.openapi import OperationSchema
 from apps.api.serializers.base import PageQuery, Strict
 from apps.api.throttling import ChangeThrottle, PersonThrottle
-from apps.core import idempotency
+from apps.core import csvsafe, idempotency
 from apps.core.errors import NotFound
 from apps.core.paging import paginate
 
 NEWEST = ("-created_at", "-id")
 PLACE = ("cursor", "limit")
+CSV = "text/csv"
 Shape = type[serializers.Serializer[Any]]
 Method = Callable[..., Any]
 
@@ -66,6 +67,14 @@ class Asked:
     request: Request
     body: dict[str, Any] = field(default_factory=dict)
     query: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CSVFile:
+    """A file to be sent in pieces, while they are made."""
+
+    name: str
+    pieces: Iterator[bytes]
 
 
 class HasPermission(BasePermission):
@@ -166,8 +175,8 @@ def acts(
 def streams(
     name: str, permission: str | None, *, query: Shape | None = None
 ) -> Callable[[Method], Method]:
-    """A CSV file: the method returns the whole HTTP answer."""
-    return _declared(Operation(name, permission, None, query=query, media_type="text/csv"))
+    """A CSV file: the method returns a CSVFile."""
+    return _declared(Operation(name, permission, None, query=query, media_type=CSV))
 
 
 def _declared(operation: Operation) -> Callable[[Method], Method]:
@@ -180,8 +189,8 @@ def _declared(operation: Operation) -> Callable[[Method], Method]:
                 body=_body(operation, request),
                 query=_query(operation, request),
             )
-            if operation.media_type != "application/json":
-                return method(view, asked, **path)  # type: ignore[no-any-return]
+            if operation.media_type == CSV:
+                return _file(method(view, asked, **path))
             if request.method == "GET" or request.method == "HEAD":
                 return Response(_render(operation, asked, method(view, asked, **path)))
             return _change(operation, asked, lambda: method(view, asked, **path))
@@ -190,6 +199,12 @@ def _declared(operation: Operation) -> Callable[[Method], Method]:
         return answer
 
     return wrap
+
+
+def _file(file: CSVFile) -> StreamingHttpResponse:
+    response = StreamingHttpResponse(file.pieces, content_type=csvsafe.CONTENT_TYPE)
+    response["Content-Disposition"] = f'attachment; filename="{file.name}.csv"'
+    return response
 
 
 def _query(operation: Operation, request: Request) -> dict[str, Any]:

@@ -88,6 +88,8 @@ urlpatterns = [
         name="service_health",
     ),
     path("v1/usage", billing.Usage.as_view(), name="usage"),
+    path("v1/usage/csv", billing.UsageFile.as_view(), name="usage_csv"),
+    path("v1/invoices/csv", billing.InvoicesFile.as_view(), name="invoices_csv"),
     path("v1/invoices", billing.Invoices.as_view(), name="invoices"),
     path("v1/invoices/<uuid:invoice>", billing.InvoiceItem.as_view(), name="invoice"),
     path("v1/invoices/<uuid:invoice>/csv", billing.InvoiceFile.as_view(), name="invoice_csv"),

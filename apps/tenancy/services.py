@@ -3,10 +3,9 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 
-from apps.core.errors import Invalid
+from apps.core.validation import check_fields
 from apps.tenancy.errors import TenantExists
 from apps.tenancy.middleware import forget_hosts
 from apps.tenancy.models import Domain, Tenant
@@ -21,13 +20,7 @@ def create_tenant(*, slug: str, name: str, **terms: Any) -> Tenant:
     """
     schema = "t_" + slug.replace("-", "_")
     tenant = Tenant(slug=slug, name=name, schema_name=schema, **terms)
-    try:
-        tenant.clean_fields()
-    except ValidationError as error:
-        raise Invalid.many(
-            Invalid(" ".join(messages), field=field)
-            for field, messages in error.message_dict.items()
-        ) from error
+    check_fields(tenant)
     if Tenant.objects.filter(schema_name__iexact=schema).exists():
         raise TenantExists(slug=slug, field="slug")
     try:

@@ -4,6 +4,7 @@ from rest_framework import serializers
 
 from apps.api.serializers.base import Filters, Instant, MoneyField, Shown, ShownModel, Strict
 from apps.catalog.models import GPUModel, Image, Offering, Price, PriceBook, PriceKind, Unit
+from apps.core.money import MINOR_UNITS
 
 
 class ImageSerializer(ShownModel[Image]):
@@ -88,6 +89,16 @@ class PriceBookSerializer(ShownModel[PriceBook]):
     class Meta:
         model = PriceBook
         fields = ["id", "code", "name", "currency", "kind", "tenant"]
+
+
+class NewPriceBook(Strict):
+    """A price book; a contract names its tenant, a list has none."""
+
+    code = serializers.CharField(max_length=60)
+    name = serializers.CharField(max_length=120)
+    currency = serializers.ChoiceField(sorted(MINOR_UNITS))
+    kind = serializers.ChoiceField(PriceKind.choices, default=PriceKind.LIST)
+    tenant = serializers.UUIDField(required=False, allow_null=True)
 
 
 class PriceBookFilters(Filters):

@@ -13,6 +13,8 @@ from apps.invoicing.models import (
     InvoiceProjection,
 )
 
+MONTH = r"^[0-9]{4}-(0[1-9]|1[0-2])$"
+
 
 class DocumentSerializer(ShownModel[Document]):
     """An invoice or a credit note of one billing month."""
@@ -53,7 +55,7 @@ class DocumentFilters(Filters):
 
     kind = serializers.ChoiceField(DocumentKind.choices, required=False)
     status = serializers.ChoiceField(DocumentStatus.choices, required=False)
-    period = serializers.RegexField(r"^\d{4}-\d{2}$", required=False)
+    period = serializers.RegexField(MONTH, required=False)
 
 
 class RatedLineSerializer(Shown):
@@ -148,6 +150,13 @@ class ProjectedInvoiceFilters(DocumentFilters):
 
     tenant = serializers.UUIDField(required=False)
     currency = serializers.CharField(max_length=3, required=False)
+
+
+class ExportChoice(Strict):
+    """Which issued documents a file is about; all of them without."""
+
+    period = serializers.RegexField(MONTH, required=False, default="")
+    currency = serializers.ChoiceField(sorted(MINOR_UNITS), required=False, default="")
 
 
 class NewDraft(Strict):

@@ -171,6 +171,9 @@ class ProjectLimitChange(Strict):
 class AuditEntrySerializer(ShownModel[AuditEntry]):
     """One act: who, what, when, from where, with which result."""
 
+    before = serializers.DictField(allow_null=True)
+    after = serializers.DictField(allow_null=True)
+
     class Meta:
         model = AuditEntry
         fields = [

@@ -29,6 +29,8 @@ class NewTenant(Strict):
 
     slug = serializers.CharField(max_length=30)
     name = serializers.CharField(max_length=200)
+    owner_email = serializers.EmailField(max_length=254)
+    owner_name = serializers.CharField(max_length=120)
     currency = serializers.ChoiceField(sorted(MINOR_UNITS), required=False)
     billing_timezone = serializers.CharField(max_length=60, required=False)
     vat_rate = serializers.DecimalField(

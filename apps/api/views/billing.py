@@ -4,9 +4,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.http import HttpResponseBase
 
-from apps.api.operations import Asked, Endpoint, gathers, lists, shows, streams
+from apps.api.operations import Asked, CSVFile, Endpoint, gathers, lists, shows, streams
 from apps.api.selectors import line_of
 from apps.api.serializers import invoicing as shapes
 from apps.invoicing import exports, selectors
@@ -62,6 +61,25 @@ class InvoiceFile(Endpoint):
     """One invoice as a file."""
 
     @streams("downloadInvoice", "invoice.view")
-    def get(self, asked: Asked, invoice: UUID) -> HttpResponseBase:
+    def get(self, asked: Asked, invoice: UUID) -> CSVFile:
         """Download the lines of an invoice as CSV that spreadsheets open rightly."""
-        return exports.lines_csv(document_id=invoice)
+        found = selectors.document_detail(invoice)
+        return CSVFile(str(found.number), exports.lines_csv(document_id=invoice))
+
+
+class InvoicesFile(Endpoint):
+    """Invoices as a file."""
+
+    @streams("downloadInvoices", "invoice.view", query=shapes.ExportChoice)
+    def get(self, asked: Asked) -> CSVFile:
+        """Download issued invoices and credit notes as CSV, one row each."""
+        return CSVFile("invoices", exports.invoices_csv(**asked.query))
+
+
+class UsageFile(Endpoint):
+    """Charged time as a file."""
+
+    @streams("downloadUsage", "usage.view", query=shapes.ExportChoice)
+    def get(self, asked: Asked) -> CSVFile:
+        """Download the charged intervals behind issued invoices as CSV."""
+        return CSVFile("usage", exports.usage_csv(**asked.query))

@@ -11,8 +11,8 @@ from apps.accounts.models import Project, ProjectMember, SSHKey, User
 from apps.api.operations import Asked, Endpoint, acts, gathers, lists, shows
 from apps.api.serializers import people as shapes
 from apps.orders import selectors as orders
+from apps.orders.selectors import project_gpus_in_use
 from apps.orders.services import set_project_limit
-from apps.orders.services.limits import project_gpus_in_use
 
 
 class Members(Endpoint):

@@ -22,6 +22,7 @@ from apps.catalog.errors import (
 from apps.catalog.models import Offering, Price, PriceBook, PriceKind, Unit
 from apps.core import clock, outbox
 from apps.core.money import PRICE_PLACES, parse_currency, parse_decimal
+from apps.core.validation import check_fields
 
 LARGEST_PRICE = Decimal(10) ** 12 - 1
 
@@ -108,6 +109,7 @@ def save_price_book(
                 rule=_("book {code} holds these prices already; use it").format(code=twin.code),
             )
         book = PriceBook(code=code, name=name, currency=currency, kind=kind, tenant=tenant)
+        check_fields(book)
         book.save()
     audit.record(actor, "price_book.saved", book, after={"name": name, "currency": currency})
     return book

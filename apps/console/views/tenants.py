@@ -13,10 +13,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from apps.accounts import selectors as accounts
-from apps.accounts import services as people
 from apps.accounts.access import needs, person
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.audit import selectors as audit
 from apps.audit import services as auditing
 from apps.console import cells, selectors
@@ -28,7 +26,6 @@ from apps.core.errors import AppError, NotFound
 from apps.core.paging import paginate
 from apps.core.tables import Column, Empty, Figure, Row, Table, Term
 from apps.orders import services as orders
-from apps.tenancy import services
 from apps.tenancy.context import tenant_context
 from apps.tenancy.errors import TenantExists
 from apps.tenancy.models import Tenant
@@ -130,8 +127,14 @@ def tenant_limits(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 @transaction.atomic
 def _create(form: TenantForm, actor: User) -> Tenant:
     data = form.cleaned_data
-    tenant = services.create_tenant(slug=data["slug"], name=data["name"], **form.terms())
-    auditing.record(actor, "tenant.created", tenant, after={"slug": tenant.slug})
+    tenant = orders.open_tenant(
+        slug=data["slug"],
+        name=data["name"],
+        owner_email=data["admin_email"],
+        owner_name=data["admin_name"],
+        actor=actor,
+        **form.terms(),
+    )
     orders.set_tenant_limit(
         tenant=tenant.pk,
         tenant_name=tenant.name,
@@ -139,14 +142,6 @@ def _create(form: TenantForm, actor: User) -> Tenant:
         max_services=data["max_services"],
         actor=actor,
     )
-    with tenant_context(tenant):
-        people.create_person(
-            email=data["admin_email"],
-            name=data["admin_name"],
-            role=Role.OWNER,
-            language=data["language"],
-            actor=actor,
-        )
     return tenant
 
 

@@ -1,6 +1,5 @@
 """Programs that talk to the API, and a shop they can buy from."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from apps.accounts.models import User
 from apps.accounts.roles import Role
 from apps.tenancy.context import platform_context
+from apps.tenancy.models import Tenant
 from tests.integration.api.program import Program
 from tests.integration.provisioning.world import a_fake_site
 from tests.people import a_person, an_operator
@@ -38,8 +38,14 @@ def console(operator: User) -> Program:
 
 
 @pytest.fixture
-def shop(db: None) -> Iterator[Any]:
+def shop(db: None) -> Any:
     """A site that sells two servers of `bm.h200.8x` at 4000 KRW for a GPU-hour."""
     with platform_context():
-        site = a_fake_site(nodes=2)
-    yield site
+        return a_fake_site(nodes=2)
+
+
+@pytest.fixture
+def acme_apart(db: None) -> Any:
+    """The tenant acme, while the test stays on the platform's side."""
+    with platform_context():
+        return Tenant.objects.get(slug="acme")

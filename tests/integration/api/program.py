@@ -32,7 +32,7 @@ class Program:
         """Any request; `headers` with underscores for hyphens."""
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         options: dict[str, Any] = {"headers": given}
-        if method != "GET":
+        if body is not None:
             options |= {"data": body, "content_type": "application/json"}
         return getattr(self.client, method.lower())(f"/api/v1/{path}", **options)
 

@@ -170,9 +170,7 @@ def test_terminating_needs_the_name(shop: Any, program: Program, project: str) -
     assert ended["status"] == "deleting"
 
 
-def test_a_protected_service_is_not_terminated(
-    shop: Any, program: Program, project: str
-) -> None:
+def test_a_protected_service_is_not_terminated(shop: Any, program: Program, project: str) -> None:
     service = an_order_of(program, project)["services"][0]
     path = f"services/{service['id']}"
 
@@ -184,9 +182,7 @@ def test_a_protected_service_is_not_terminated(
     assert problem["code"] == "termination_protected"
 
 
-def test_lists_are_narrowed_by_their_parameters(
-    shop: Any, program: Program, project: str
-) -> None:
+def test_lists_are_narrowed_by_their_parameters(shop: Any, program: Program, project: str) -> None:
     order = an_order_of(program, project)
 
     assert len(program.get("orders", status="accepted")["items"]) == 1

@@ -49,6 +49,8 @@ def _forget_broker() -> None:
     """Let the application open its connections anew, to the broker it is told of now."""
     app._pool = None
     app.amqp._producer_pool = None
+    app._backend_cache = None
+    vars(app._local).pop("backend", None)
     pools.reset()
 
 

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from apps.api.operations import Asked, Endpoint, acts, gathers, lists, shows
+from apps.api.operations import Asked, CSVFile, Endpoint, acts, gathers, lists, shows, streams
 from apps.api.selectors import line_of
 from apps.api.serializers import invoicing as shapes
-from apps.invoicing import selectors, services
+from apps.invoicing import exports, selectors, services
 from apps.invoicing.errors import DocumentNotFound, NothingToInvoice
 from apps.invoicing.models import Document, DocumentLine, InvoiceProjection
 from apps.tenancy.context import tenant_context
@@ -113,6 +113,33 @@ class AnyLineExplanation(Endpoint):
         """Explain a line: the intervals and prices it is made of."""
         with _tenant_of(invoice):
             return line_of(invoice, line, with_drafts=True)
+
+
+class AllInvoicesFile(Endpoint):
+    """Invoices of all tenants as a file."""
+
+    @streams("downloadAllInvoices", "export", query=shapes.ExportChoice)
+    def get(self, asked: Asked) -> CSVFile:
+        """Download issued invoices and credit notes of all tenants as CSV, one row each."""
+        return CSVFile("invoices", exports.invoices_csv(**asked.query))
+
+
+class AllLinesFile(Endpoint):
+    """Invoice lines of all tenants as a file."""
+
+    @streams("downloadAllInvoiceLines", "export", query=shapes.ExportChoice)
+    def get(self, asked: Asked) -> CSVFile:
+        """Download the lines of issued documents of all tenants as CSV."""
+        return CSVFile("invoice-lines", exports.lines_csv(**asked.query))
+
+
+class AllUsageFile(Endpoint):
+    """Charged time of all tenants as a file."""
+
+    @streams("downloadAllUsage", "export", query=shapes.ExportChoice)
+    def get(self, asked: Asked) -> CSVFile:
+        """Download the charged intervals behind issued invoices of all tenants as CSV."""
+        return CSVFile("usage", exports.usage_csv(**asked.query))
 
 
 class CreditNotes(Endpoint):

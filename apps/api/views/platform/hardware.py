@@ -137,7 +137,7 @@ class NodeRestoration(Endpoint):
     def post(self, asked: Asked, node: UUID) -> Node:
         """Put a node back into the pool, if it was proven clean since its last customer."""
         found = selectors.node_detail(node)
-        services.restore_node(node=found, actor=asked.user, **asked.body)
+        provisioning.return_node(node=found, actor=asked.user, **asked.body)
         return selectors.node_detail(node)
 
 

@@ -49,6 +49,17 @@ class PriceBooks(Endpoint):
         """List price books, newest first."""
         return selectors.price_books().filter(**asked.query)
 
+    @acts(
+        "savePriceBook",
+        "price.manage",
+        shapes.PriceBookSerializer,
+        body=shapes.NewPriceBook,
+        status=201,
+    )
+    def post(self, asked: Asked) -> PriceBook:
+        """Make a price book, or rename the one of that code."""
+        return services.save_price_book(actor=asked.user, **asked.body)
+
 
 class PriceBookItem(Endpoint):
     """One list or contract."""

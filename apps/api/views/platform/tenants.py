@@ -9,8 +9,8 @@ from apps.api.serializers import orders as order_shapes
 from apps.api.serializers import tenants as shapes
 from apps.orders import selectors as orders
 from apps.orders.models import OrderProjection, ServiceProjection, TenantLimit
-from apps.orders.services import set_tenant_limit
-from apps.tenancy import selectors, services
+from apps.orders.services import open_tenant, set_tenant_limit
+from apps.tenancy import selectors
 from apps.tenancy.models import Tenant
 
 
@@ -26,8 +26,8 @@ class Tenants(Endpoint):
         "createTenant", "tenant.manage", shapes.TenantSerializer, body=shapes.NewTenant, status=201
     )
     def post(self, asked: Asked) -> Tenant:
-        """Make a tenant: its schema, its host, its terms."""
-        return services.create_tenant(**asked.body)
+        """Make a tenant with its host, terms, first project, and an owner who is told by mail."""
+        return open_tenant(actor=asked.user, **asked.body)
 
 
 class TenantItem(Endpoint):
