@@ -240,8 +240,9 @@ class Ironic:
             raise SiteUnreachable(f"{type(error).__name__}: {error}") from error
         except (keystone.ClientException, sdk.SDKException) as error:
             raise Unknown(f"{type(error).__name__}: {error}") from error
-        except (ValueError, TypeError, LookupError, AttributeError) as error:  # while finding out its versions
-            raise SiteUnreachable(f"not Ironic's answer: {type(error).__name__}: {error}") from error
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            detail = f"{type(error).__name__}: {error}"  # the SDK chokes while it asks for versions
+            raise SiteUnreachable(f"not Ironic's answer: {detail}") from error
         if answer.status_code >= 400:
             raise _failure(method, path, answer.status_code, answer.text)
         try:
