@@ -1,4 +1,6 @@
-"""`/metrics` for Prometheus: work, capacity, deliveries; counted when asked, for whoever has the token."""
+"""`/metrics` for Prometheus: work, capacity, deliveries; counted when asked, for
+whoever has the token.
+"""
 
 import hmac
 from collections.abc import Iterator
@@ -28,7 +30,9 @@ class _Figures:
         yield _by("neocloud_orders", "Orders by status", OrderProjection.objects, "status")
         yield _by("neocloud_services", "Services by state", ServiceProjection.objects, "state")
         yield _by("neocloud_runs", "Runs by status", Run.objects, "status")
-        yield _by("neocloud_nodes", "Nodes by site and status", Node.objects, "site__code", "status")
+        yield _by(
+            "neocloud_nodes", "Nodes by site and status", Node.objects, "site__code", "status"
+        )
         yield _one(
             "neocloud_orders_waiting", "Orders in queue", QueueEntry.objects.filter(left_at=None)
         )

@@ -14,12 +14,11 @@ from apps.core.realms import current_tenant_id
 
 Handler = Callable[[OutboxEvent], None]
 HANDLERS: dict[str, list[Handler]] = {}
-WAKERS: list[
-    Callable[[], None]
-] = []  # called after the commit of an event; a lost call is harmless
-WORK: dict[str, str] = {
-    "seal_audit": "apps.audit.tasks.seal_tenant"
-}  # kind → task run in the tenant
+TELLERS: dict[str, list[Handler]] = {}
+# Called after the commit of an event; a lost call is harmless.
+WAKERS: list[Callable[[], None]] = []
+# Kind of work left for later → the task that does it in the tenant.
+WORK: dict[str, str] = {"seal_audit": "apps.audit.tasks.seal_tenant"}
 
 
 def publish(name: str, *, subject: UUID, **payload: Any) -> OutboxEvent:
@@ -36,11 +35,15 @@ def publish(name: str, *, subject: UUID, **payload: Any) -> OutboxEvent:
     return event
 
 
-def on(name: str) -> Callable[[Handler], Handler]:
-    """Register a handler: `@on("order.placed")`. It runs in the tenant of the event."""
+def on(name: str, *, tells: bool = False) -> Callable[[Handler], Handler]:
+    """Register a handler: `@on("order.placed")`. It runs in the tenant of the event.
+
+    One that only `tells` people never holds back work: it runs after the others, and when it
+    fails it is tried again by itself while the events of its subject go on.
+    """
 
     def register(handler: Handler) -> Handler:
-        HANDLERS.setdefault(name, []).append(handler)
+        (TELLERS if tells else HANDLERS).setdefault(name, []).append(handler)
         return handler
 
     return register

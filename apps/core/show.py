@@ -74,7 +74,8 @@ def instant(value: datetime | None, *, seconds: bool = False) -> SafeString:
     text = local.strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M")
     utc = value.astimezone(ZoneInfo("UTC")).strftime("%Y-%m-%dT%H:%M:%SZ")
     return format_html(
-        '<time datetime="{}" title="{}" class="text-nowrap">{} <span class="neo-zone">{}</span></time>',
+        '<time datetime="{}" title="{}" class="text-nowrap">{}'
+        ' <span class="neo-zone">{}</span></time>',
         utc,
         utc,
         text,

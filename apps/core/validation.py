@@ -7,7 +7,9 @@ from apps.core.errors import Invalid
 
 
 def check_fields(instance: models.Model) -> None:
-    """Check every column of an instance by its own rule. Raises Invalid naming each field and its rule."""
+    """Check every column of an instance by its own rule. Raises Invalid naming each
+    field and its rule.
+    """
     try:
         instance.clean_fields()
     except ValidationError as error:

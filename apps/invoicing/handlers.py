@@ -8,7 +8,7 @@ from apps.core.outbox import on
 from apps.notices import services as notices
 
 
-@on("invoice.issued")
+@on("invoice.issued", tells=True)
 def tell_of_invoice(event: OutboxEvent) -> None:
     """Tell everyone who may see invoices that there is one."""
     _tell(
@@ -18,7 +18,7 @@ def tell_of_invoice(event: OutboxEvent) -> None:
     )
 
 
-@on("credit_note.issued")
+@on("credit_note.issued", tells=True)
 def tell_of_credit_note(event: OutboxEvent) -> None:
     """Tell everyone who may see invoices that something was given back."""
     _tell(

@@ -156,7 +156,9 @@ def credit_lines(
 
 @dataclass(frozen=True, slots=True)
 class ClosedTenant:
-    """What a tenant's month became: `drafted`, `nothing`, `invoiced`, or `refused` with an error."""
+    """What a tenant's month became: `drafted`, `nothing`, `invoiced`, or `refused` with
+    an error.
+    """
 
     tenant: Tenant
     result: str

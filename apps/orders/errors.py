@@ -34,7 +34,8 @@ class OthersWait(OutOfCapacity):
     """Servers may be free, but they belong to who has waited longer."""
 
     message = _(
-        "{waiting} orders already wait for {resource_class} servers in {site}, so none is free. "
+        "Others already wait for {resource_class} servers in {site} ({waiting} in the queue), "
+        "so none is free. "
         "Choose to wait in the queue, or choose another site."
     )
 

@@ -32,7 +32,7 @@ def _service(service_id: UUID) -> Service:
     return Service.objects.select_related("order__placed_by").get(pk=service_id)
 
 
-@on("service.ready")
+@on("service.ready", tells=True)
 def tell_ready(event: OutboxEvent) -> None:
     """It can be used, and is charged from now on."""
     service = _service(event.subject)
@@ -52,7 +52,7 @@ def tell_ready(event: OutboxEvent) -> None:
     )
 
 
-@on("service.failed")
+@on("service.failed", tells=True)
 def tell_failed(event: OutboxEvent) -> None:
     """It could not be made; nothing is charged."""
     service = _service(event.subject)
@@ -69,7 +69,7 @@ def tell_failed(event: OutboxEvent) -> None:
     )
 
 
-@on("service.terminated")
+@on("service.terminated", tells=True)
 def tell_terminated(event: OutboxEvent) -> None:
     """It is gone and its disks are cleaned."""
     service = _service(event.subject)
@@ -86,7 +86,7 @@ def tell_terminated(event: OutboxEvent) -> None:
     )
 
 
-@on("order.queued")
+@on("order.queued", tells=True)
 def tell_queued(event: OutboxEvent) -> None:
     """It waits for capacity."""
     order = Order.objects.select_related("placed_by").get(pk=event.subject)

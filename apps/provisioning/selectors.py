@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Prefetch, Q, QuerySet
 
 from apps.core.errors import NotFound
@@ -151,16 +152,13 @@ def evidence_of(service_id: UUID) -> list[dict[str, Any]]:
 
 
 def expectation(*, sku: str, site: UUID) -> Expectation:
-    """What really happened lately: from the start of the work to the hand-over."""
-    spans = sorted(
-        ended - created
-        for created, ended in Run.objects.filter(
-            sku=sku, site=site, status=RunStatus.SUCCEEDED, blueprint__in=_builders()
+    """What really happened lately, to whomever: from the start of the work to the hand-over."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT took FROM public.provisioning_times(%s, %s, %s, %s)",
+            [sku, site, _builders(), REMEMBERED],
         )
-        .order_by("-created_at")
-        .values_list("created_at", "ended_at")[:REMEMBERED]
-        if ended is not None
-    )
+        spans = sorted(took for (took,) in cursor.fetchall())
     if len(spans) < KNOWN_AFTER:
         return Expectation(None, None)
     return Expectation(spans[len(spans) // 2], spans[min(len(spans) - 1, len(spans) * 9 // 10)])

@@ -103,6 +103,7 @@ def _wanted(service: Service, offering: Offering) -> dict[str, Any]:
         "max_replacements": offering.max_replacements,
         "resource_class": offering.resource_class,
         "traits": offering.traits,
+        "if_unavailable": service.order.if_unavailable,
     }
 
 

@@ -10,10 +10,12 @@ from django.db import connection, transaction
 
 from apps.core import clock
 from apps.core.models import OutboxEvent, WorkPending
-from apps.core.outbox import HANDLERS, WORK
+from apps.core.outbox import HANDLERS, TELLERS, WORK, Handler, on
+from apps.core.uuids import uuid7
 from apps.tenancy.context import platform_context, tenant_by_id, tenant_context
 
 log = structlog.get_logger(__name__)
+TELL_AGAIN = "outbox.tell_again"
 _LOCK = 0x6E656F01
 _BATCH = 200
 _loaded = False
@@ -73,12 +75,7 @@ def _waiting(limit: int) -> list[OutboxEvent]:
 def _deliver(event: OutboxEvent) -> bool:
     try:
         for handler in HANDLERS.get(event.name, []):
-            if event.tenant is None:
-                with platform_context(), transaction.atomic():
-                    handler(event)
-            else:
-                with tenant_context(tenant_by_id(event.tenant)), transaction.atomic():
-                    handler(event)
+            _run(handler, event)
     except Exception as error:
         wait = min(300, 2 ** min(event.attempts, 8))
         log.exception("outbox.failed", name=event.name, subject=str(event.subject))
@@ -88,10 +85,41 @@ def _deliver(event: OutboxEvent) -> bool:
             last_error=f"{type(error).__name__}: {error}"[:500],
         )
         return False
+    _tell(event)
     OutboxEvent.objects.filter(pk=event.pk).update(
         delivered_at=clock.now(), attempts=event.attempts + 1, last_error=""
     )
     return True
+
+
+def _run(handler: Handler, event: OutboxEvent) -> None:
+    """Run a handler on the side its event came from, in a transaction of its own."""
+    if event.tenant is None:
+        with platform_context(), transaction.atomic():
+            handler(event)
+    else:
+        with tenant_context(tenant_by_id(event.tenant)), transaction.atomic():
+            handler(event)
+
+
+def _tell(event: OutboxEvent) -> None:
+    """Tell people; a failure becomes an event of its own, so that it holds back nothing else."""
+    try:
+        for handler in TELLERS.get(event.name, []):
+            _run(handler, event)
+    except Exception:
+        log.exception("outbox.telling_failed", name=event.name, subject=str(event.subject))
+        OutboxEvent.objects.create(
+            name=TELL_AGAIN, subject=uuid7(), tenant=event.tenant, payload={"event": event.pk}
+        )
+
+
+@on(TELL_AGAIN)
+def tell_again(event: OutboxEvent) -> None:
+    """Tell people of an event for which it failed before; each is told once."""
+    original = OutboxEvent.objects.get(pk=event.payload["event"])
+    for handler in TELLERS.get(original.name, []):
+        handler(original)
 
 
 def dispatch_pending(*, limit: int = _BATCH) -> int:

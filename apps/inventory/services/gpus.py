@@ -9,8 +9,8 @@ from apps.inventory.models import GPU, Node
 def note_gpus(*, node: Node, reported: Iterable[Mapping[str, Any]]) -> int:
     """Keep UUID and serial of each GPU as reported, by slot; returns how many were new or changed.
 
-    `reported` are the items of a call-home: index, uuid, serial, memory_mib. A GPU that was exchanged shows as
-    another UUID in its slot; slots we do not know are passed over.
+    `reported` are the items of a call-home: index, uuid, serial, memory_mib. A GPU that was
+    exchanged shows as another UUID in its slot; slots we do not know are passed over.
     """
     said = {item.get("index"): item for item in reported}
     changed = []

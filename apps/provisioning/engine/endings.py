@@ -12,7 +12,7 @@ from apps.inventory import services as inventory
 from apps.inventory.errors import OutOfCapacity
 from apps.notices import services as notices
 from apps.orders import services as orders
-from apps.orders.models import Condition
+from apps.orders.models import Condition, IfUnavailable
 from apps.provisioning import blueprints
 from apps.provisioning.engine import claims, journal
 from apps.provisioning.engine.policies import policy_of
@@ -23,6 +23,7 @@ from apps.provisioning.states import RUN, RunStatus, StepStatus
 
 log = structlog.get_logger(__name__)
 REPLACE = "replace"
+LOOK_FOR_A_NODE = timedelta(seconds=15)
 FAILED = "failed"
 CANCELLED = "cancelled"
 
@@ -132,6 +133,8 @@ def _replace(run: Run, blueprint: Blueprint) -> bool:
                 traits=run.wanted["traits"],
             )
     except OutOfCapacity as error:
+        if run.wanted.get("if_unavailable") == IfUnavailable.QUEUE:
+            return _wait_for_a_node(run, error.detail)
         run.outcome, run.reason = FAILED, f"{run.reason}; {error.detail}"[:500]
         _end_undone(run, blueprint)
         return False
@@ -141,6 +144,19 @@ def _replace(run: Run, blueprint: Blueprint) -> bool:
     )
     journal.write(run, "replaced", detail=f"{before} → {allocation.node.name}")
     return True
+
+
+def _wait_for_a_node(run: Run, why: str) -> bool:
+    """The order chose to wait: its quota stays, the bad node stays out of the pool,
+    look again soon.
+    """
+    run.next_try_at = clock.now() + LOOK_FOR_A_NODE
+    run.lease_until = None
+    run.save(update_fields=["next_try_at", "lease_until"])
+    orders.show_condition(service_id=run.service, condition=Condition.IN_QUEUE)
+    if journal.last(run, "waits for a node") is None:
+        journal.write(run, "waits for a node", detail=why)
+    return False
 
 
 def _begin_again(run: Run, node_id: UUID) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import schemathesis
 from django.core.handlers.wsgi import WSGIHandler
-from django.core.signals import request_finished, request_started
+from django.core.signals import request_finished, request_started  # noqa: TID251 - taken off
 from django.db import close_old_connections
 from django.urls import URLPattern, get_resolver
 from drf_spectacular.drainage import GENERATOR_STATS

@@ -31,7 +31,5 @@ def test_the_figures_say_how_many_nodes_stand_where(client, settings, platform):
 
 def test_a_tenants_host_has_no_figures(client, settings, acme):
     settings.NEOCLOUD_METRICS_TOKEN = "right"
-    answer = client.get(
-        "/metrics", HTTP_HOST="acme.localhost", HTTP_AUTHORIZATION="Bearer right"
-    )
+    answer = client.get("/metrics", HTTP_HOST="acme.localhost", HTTP_AUTHORIZATION="Bearer right")
     assert answer.status_code == 404

@@ -6,11 +6,12 @@ import pytest
 
 from apps.core import clock
 from apps.core.errors import Refused, SiteUnreachable, Transient
+from apps.core.uuids import uuid7
 from apps.inventory.models import AddressLease, Allocation, Node, Ticket
 from apps.orders import services as orders
 from apps.orders.models import Fact, Service
 from apps.orders.states import ServiceState
-from apps.provisioning import services
+from apps.provisioning import selectors, services
 from apps.provisioning.models import Run, RunEvent, RunStep
 from apps.tenancy.context import platform_context
 from tests.integration.provisioning import world
@@ -319,3 +320,44 @@ def test_a_node_fault_while_undoing_leaves_a_visible_leak_and_undoes_the_rest(si
     leaked = RunStep.objects.filter(run__service=other.pk, status="leaked")
     assert leaked.exists()
     assert Node.objects.get(pk=node.pk).status == "quarantined"
+
+
+def test_a_time_is_promised_after_five_real_runs_of_anybody(site, acme, globex):
+    with platform_context():
+        here = site.pk
+    order = world.an_accepted_order()
+    world.until_ready(order)
+    (run,) = Run.objects.filter(order=order.pk)
+    assert not selectors.expectation(sku=run.sku, site=here).is_known
+
+    with platform_context():
+        for minutes in (10, 20, 30, 40):
+            copied = Run.objects.get(pk=run.pk)
+            copied.pk, copied.service, copied.tenant = uuid7(), uuid7(), globex.id
+            copied.ended_at = run.created_at + timedelta(minutes=minutes)
+            copied.save(force_insert=True)
+            Run.objects.filter(pk=copied.pk).update(created_at=run.created_at)
+
+    times = selectors.expectation(sku=run.sku, site=here)
+    assert times.usual == timedelta(minutes=20)
+    assert times.long == timedelta(minutes=40)
+
+
+def test_an_order_that_chose_to_wait_keeps_waiting_for_another_node(platform, acme):
+    with platform_context():
+        here = world.a_fake_site(nodes=1)
+    order = world.an_accepted_order(if_unavailable="queue")
+    first = world.the_service(order).node_id
+    world.fake().nodes[Node.objects.get(pk=first).infra_id].deploy_error = "PXE timed out"
+    for _round in range(8):
+        world.step()
+    waiting = world.the_service(order)
+    assert waiting.state == ServiceState.PROVISIONING
+    assert waiting.condition == "in_queue"
+
+    with platform_context():
+        world.another_node(here)
+    ready = world.until_ready(order)
+
+    assert ready.state == ServiceState.ACTIVE
+    assert ready.node_id != first

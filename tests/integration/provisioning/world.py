@@ -53,6 +53,13 @@ def _observed(node: Node) -> ObservedNode:
     return ObservedNode(infra_id=node.infra_id, name=node.name, resource_class=node.resource_class)
 
 
+def another_node(site: Site) -> Node:
+    """One more server in the fake site's pool."""
+    node = a_node(site)
+    FakeCompute.of(SITE).add(_observed(node))
+    return node
+
+
 def an_accepted_order(**choices: Any) -> Order:
     """Quote and place one server; inside a tenant."""
     person = choices.pop("person", None) or User.objects.first() or builders.a_person()

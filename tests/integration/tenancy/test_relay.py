@@ -186,3 +186,27 @@ def test_work_of_an_unknown_kind_is_refused_when_marked(own_database):
     acme = own_database.tenant("acme")
     with tenant_context(acme), pytest.raises(LookupError):
         outbox.mark_work("nonsense", tenant=acme.pk)
+
+
+def test_telling_people_that_fails_holds_back_nothing_and_is_tried_again(
+    own_database, seen, monkeypatch
+):
+    acme, thing, told, broken = own_database.tenant("acme"), uuid7(), [], [True]
+
+    def tell(event):
+        if broken:
+            raise ValueError("no mail today")
+        told.append((current_tenant_id(), event.payload["n"]))
+
+    monkeypatch.setattr(relay, "TELLERS", {"thing.happened": [tell]})
+    monkeypatch.setitem(relay.HANDLERS, relay.TELL_AGAIN, [relay.tell_again])
+    _publish(acme, thing, n=1)
+    assert _deliver(own_database) == 1
+    assert [n for *_who, n in seen] == [1]
+    _publish(acme, thing, n=2)
+    broken.clear()
+
+    assert _deliver(own_database) == 2  # the next event of the subject, and the telling again
+
+    assert [n for *_who, n in seen] == [1, 2]
+    assert sorted(told) == [(acme.pk, 1), (acme.pk, 2)]
