@@ -156,9 +156,7 @@ def credit_lines(
 
 @dataclass(frozen=True, slots=True)
 class ClosedTenant:
-    """What a tenant's month became: `drafted`, `nothing`, `invoiced`, or `refused` with
-    an error.
-    """
+    """What a month became for a tenant: `drafted`, `nothing`, `invoiced`, `refused` (error)."""
 
     tenant: Tenant
     result: str
