@@ -158,7 +158,8 @@ def acts(
 ) -> Callable[[Method], Method]:
     """A change: the method returns what to show of it, None for 204.
 
-    `is_keyed=False` is for changes that talk to a site and are safe to repeat by themselves.
+    `is_keyed=False` is for changes that talk to a site, or commit by themselves: a key would keep
+    a transaction open around them. They are safe to repeat.
     """
     operation = Operation(
         name,

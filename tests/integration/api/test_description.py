@@ -116,7 +116,7 @@ def test_changes_take_an_idempotency_key(side: str) -> None:
             if method == "get":
                 assert "Idempotency-Key" not in names
             elif operation["operationId"] not in {
-                "closeMonth", "importNodes", "issueInvoice", "validateSite",
+                "closeMonth", "importNodes", "issueInvoice", "restoreNode", "validateSite",
             }:  # fmt: skip
                 assert "Idempotency-Key" in names
 
@@ -128,7 +128,7 @@ def test_the_urls_of_both_sides_lead_to_the_api() -> None:
 
 @pytest.fixture
 def _one_connection() -> Iterator[None]:
-    """Requests through the bare WSGI application use, and leave open, the connection of the test."""
+    """Requests through the bare WSGI application stay on the connection of the test."""
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield

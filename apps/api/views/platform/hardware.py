@@ -133,7 +133,13 @@ class NodeMaintenance(Endpoint):
 class NodeRestoration(Endpoint):
     """Puts a server back into the pool."""
 
-    @acts("restoreNode", "node.act", shapes.NodeDetail, body=shapes.NeededReason)
+    @acts(
+        "restoreNode",
+        "node.act",
+        shapes.NodeDetail,
+        body=shapes.NeededReason,
+        is_keyed=False,
+    )
     def post(self, asked: Asked, node: UUID) -> Node:
         """Put a node back into the pool, if it was proven clean since its last customer."""
         found = selectors.node_detail(node)
