@@ -1,0 +1,115 @@
+"""How fast a month is rated: intervals per second, and the share of the plain SQL limit of the run.
+
+Run as `python -m benchmarks.rating [INTERVALS ...]`.
+
+The limit is one GROUP BY over a ready table of intervals joined to its prices, which the database
+can do at best. Rating does more: it derives the intervals from facts as known at an instant, finds
+the price in force at each second, names what a line follows from and stores the lines.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+
+import django
+
+PER_SERVICE = 1000
+MONTH, PERIOD = "2024-03-01T00:00:00+09:00", "2024-03"
+
+_FACTS = """
+INSERT INTO orders_fact
+    (id, service_id, version, state, start_at, recorded_at, source, source_key, cause)
+SELECT uuidv7(), s.id, 1, CASE WHEN mod(n, 2) = 0 THEN 'active' ELSE 'suspended' END, at, at,
+       'live', s.id || '-' || n, 'benchmark'
+FROM orders_service s
+CROSS JOIN generate_series(0, %(last)s) AS n
+CROSS JOIN LATERAL (SELECT %(month)s::timestamptz + n * %(step)s * interval '1 second' AS at) t
+"""
+_READY = """
+CREATE TEMP TABLE ready AS
+SELECT f.service_id, f.start_at, f.start_at + %(step)s * interval '1 second' AS end_at
+FROM orders_fact f WHERE f.state = 'active'
+"""
+_LIMIT = """
+SELECT service_id, p.id, 8 * p.amount / 3600 * sum(
+    date_part('epoch', least(r.end_at, p.until) - greatest(r.start_at, p.since))::bigint
+)
+FROM ready r
+JOIN (SELECT id, amount, effective_from AS since, coalesce(effective_to, 'infinity') AS until
+      FROM public.catalog_price) p ON r.start_at < p.until AND r.end_at > p.since
+GROUP BY service_id, p.id, p.amount
+"""
+
+
+def main(sizes: list[int]) -> None:
+    """Measure each size on a database copy of its own."""
+    django.setup()
+    from django.conf import settings
+    from django.db import connections
+
+    from tests import databases
+
+    for size in sizes:
+        name = databases.copy(f"bench_rating_{os.getpid()}")
+        entry = databases.entry(databases.url_of("neo_app", name))
+        connections["default"].settings_dict.update(entry)
+        settings.DATABASES["default"].update(entry)
+        try:
+            measure(size)
+        finally:
+            connections["default"].close()
+            databases.drop(name)
+
+
+def measure(size: int) -> None:
+    """Fill one tenant with that many charged intervals, rate it, and print one line."""
+    from django.db import connection
+
+    from apps.invoicing import services
+    from apps.tenancy.context import platform_context, tenant_context
+    from apps.tenancy.models import Tenant
+    from tests.builders import a_price, a_service, an_order
+
+    with platform_context():
+        tenant = Tenant.objects.get(slug="acme")
+    per_service = min(PER_SERVICE, size)
+    step = 30 * 86400 // (2 * per_service)
+    with tenant_context(tenant):
+        a_price(4000, start="2024-01-01T00:00:00", end="2024-03-15T00:00:00")
+        a_price(3900, start="2024-03-15T00:00:00")
+        order = an_order()
+        for ordinal in range(1, size // per_service + 1):
+            a_service(order=order, ordinal=ordinal)
+        with connection.cursor() as cursor:
+            asked = {"month": MONTH, "step": step, "last": 2 * per_service - 1}
+            cursor.execute(_FACTS, asked)
+            cursor.execute(_READY, asked)
+            cursor.execute("ANALYZE ready")
+            limit = best_of_three(lambda: cursor.execute(_LIMIT))
+        drafted = best_of_three(
+            lambda: services.draft_invoice(tenant=tenant, period=PERIOD, actor=None)
+        )
+        draft = services.draft_invoice(tenant=tenant, period=PERIOD, actor=None)
+        assert draft is not None
+        lines = draft.lines.count()
+    intervals = size // per_service * per_service
+    print(
+        f"{intervals:>9,} intervals  {2 * intervals:>9,} facts  {lines:>6,} lines   "
+        f"limit {intervals / limit:>9,.0f}/s   draft {drafted:6.2f} s = "
+        f"{intervals / drafted:>8,.0f}/s   {limit / drafted:5.1%} of the limit"
+    )
+
+
+def best_of_three(work: Callable[[], object]) -> float:
+    """Seconds of the quickest of three runs."""
+    times = []
+    for _run in range(3):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+if __name__ == "__main__":
+    main([int(argument) for argument in sys.argv[1:]] or [100_000, 1_000_000])
