@@ -84,6 +84,18 @@ class DocumentSum:
     total: Money
 
 
+_USED_IN_MONTH = """
+    SELECT s.tenant, count(*)
+    FROM orders_serviceprojection s
+    JOIN tenancy_tenant t ON t.id = s.tenant
+    WHERE s.ready_at
+        < (%(first)s::date + interval '1 month')::timestamp AT TIME ZONE t.billing_timezone
+        AND (s.ended_at IS NULL
+            OR s.ended_at > %(first)s::date::timestamp AT TIME ZONE t.billing_timezone)
+    GROUP BY s.tenant
+"""
+
+
 @dataclass(frozen=True)
 class Closing:
     """A tenant in a month's close: what it has, what is still to do."""
@@ -164,19 +176,12 @@ def first_use() -> datetime | None:
 def closing(*, period: str) -> list[Closing]:
     """Every tenant that had something running in the month, or has a document of it: three queries.
 
-    The month is taken in the widest sense, whatever the tenant's time zone; a tenant without
-    charged usage gets no invoice. Raises NotAMonth.
+    The month is each tenant's own, in its billing time zone. Raises NotAMonth.
     """
-    begins = billing_month(period, "Pacific/Kiritimati").start
-    ends = billing_month(period, "Etc/GMT+12").end
-    used = {
-        row["tenant"]: row["n"]
-        for row in ServiceProjection.objects.filter(ready_at__lt=ends)
-        .filter(Q(ended_at=None) | Q(ended_at__gt=begins))
-        .order_by()
-        .values("tenant")
-        .annotate(n=Count("service"))
-    }
+    billing_month(period, "UTC")
+    with connection.cursor() as cursor:
+        cursor.execute(_USED_IN_MONTH, {"first": f"{period}-01"})
+        used = dict(cursor.fetchall())
     found = list(invoicing.projected_documents(period=period))
     tenants = Tenant.objects.filter(id__in={*used, *(one.tenant for one in found)})
     return [
