@@ -45,6 +45,7 @@ class Person:
             timeout=30,
             trust_env=False,
         )
+        self._http.cookies.set("neo_language", "en")
         page = self._http.get("/account/login/")
         page.raise_for_status()
         answer = self._http.post(
@@ -149,7 +150,7 @@ def follow(owner: Person, order: dict[str, Any], wanted: str) -> dict[str, Any]:
         if service is None:
             return None
         progress = service["progress"]
-        if progress and service["status"] in ("provisioning", "deleting"):
+        if progress and progress["status"] in ("forward", "undoing"):
             words = f"step {progress['step']} of {progress['of']}: {progress['label']}"
             if words != said:
                 tell(f"  {words}")

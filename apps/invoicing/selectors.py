@@ -242,6 +242,7 @@ def explain_line(line_id: UUID, *, with_drafts: bool = False) -> dict[str, Any]:
     price = Price.objects.select_related("book").filter(pk__in=[source.price_id]).first()
     usage = _usage_of(source)
     seconds = sum(entry["seconds"] for entry in usage)
+    currency = line.document.currency
     return {
         "line": line,
         "document": line.document,
@@ -257,9 +258,14 @@ def explain_line(line_id: UUID, *, with_drafts: bool = False) -> dict[str, Any]:
         "rules": _rules(source, service),
         "arithmetic": (
             f"{seconds} s × {source.quantity} GPU = {source.gpu_seconds} GPU-s; "
-            f"{source.gpu_seconds} / 3600 × {source.unit_price:f} → {source.amount:f}"
+            f"{source.gpu_seconds} / 3600 × {_plain(source.unit_price, currency)}"
+            f" → {_plain(source.amount, currency)} {currency}"
         ),
     }
+
+
+def _plain(amount: Decimal | None, currency: str) -> str:
+    return str(Money(amount or Decimal(0), currency))
 
 
 def _usage_of(line: DocumentLine) -> list[dict[str, Any]]:
