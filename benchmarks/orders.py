@@ -5,6 +5,7 @@ together; 64 simultaneous orders for 8 nodes; allocations a second beside the sa
 bare SQL.
 """
 
+import logging
 import os
 import statistics
 import sys
@@ -19,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import django
 
 django.setup()
+logging.disable(logging.INFO)
 
 import psycopg  # noqa: E402
 from django.conf import settings  # noqa: E402
