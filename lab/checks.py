@@ -28,6 +28,7 @@ CHECKS: dict[str, list[str]] = {
     "deployment": [PYTHON, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
     "migrations": [PYTHON, "manage.py", "makemigrations", "--check", "--dry-run"],
     "translations": [PYTHON, "manage.py", "check_translations"],
+    "states": [PYTHON, "manage.py", "write_states", "--check"],
     "system": [PYTHON, "manage.py", "check"],
     "lint": [PYTHON, "-m", "ruff", "check"],
     "format": [PYTHON, "-m", "ruff", "format", "--check"],
