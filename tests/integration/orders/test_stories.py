@@ -291,7 +291,7 @@ def test_nobody_overtakes_who_waits_for_more(person, choice):
     assert waiting.status == "queued"
 
     if choice == "fail":
-        with pytest.raises(OthersWait, match="1 orders already wait"):
+        with pytest.raises(OthersWait, match="1 in the queue"):
             world.an_accepted_order(name="late")
     else:
         assert queued("late").status == "queued"
