@@ -24,6 +24,8 @@ from apps.provisioning.probe import render_probe
 from apps.provisioning.readiness import compare
 
 ANY = "0.0.0.0"  # noqa: S104 - a default route, nothing is bound
+# What Ironic says of a deployment its conductor did not live to end; the node is not to blame.
+CONDUCTOR_DIED = "can't be resumed by conductor"
 DEPLOYING = ("deploying", "wait call-back", "deploy hold")
 
 
@@ -93,6 +95,9 @@ def deploy(work: Work) -> Outcome:
     if seen.provision_state in ("deploy failed", "error"):
         if seen.is_reserved:
             return Wait("the conductor still holds the failed node", seconds=5)
+        if seen.provision_state == "deploy failed" and CONDUCTOR_DIED in seen.last_error:
+            work.compute.deploy(work.server.infra_id, _deployment(work))
+            return Wait("deploying again: the site's conductor had died", seconds=30)
         raise NodeFault(f"{seen.provision_state}: {seen.last_error or 'no reason given'}")
     if seen.provision_state != "available" or seen.instance_id != work.run.service:
         raise NodeFault(

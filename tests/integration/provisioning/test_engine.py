@@ -281,6 +281,24 @@ def test_a_deploy_that_fails_moves_to_another_node(site, acme):
     assert Node.objects.get(pk=first).status == "quarantined"
 
 
+def test_a_conductor_that_died_while_deploying_costs_no_node(site, acme):
+    order = world.an_accepted_order()
+    first = world.the_service(order).node_id
+    node = world.fake().nodes[Node.objects.get(pk=first).infra_id]
+    node.deploy_error = (
+        "The deploying state can't be resumed by conductor lab. Moving to fail state."
+    )
+    world.step()
+    world.step(settle=False)
+    node.deploy_error = ""
+
+    ready = world.until_ready(order)
+
+    assert ready.node_id == first
+    assert node.deploys == 2
+    assert Node.objects.get(pk=first).status == "allocated"
+
+
 def test_two_workers_cannot_hold_one_run(site, acme):
     world.an_accepted_order()
     world.deliver()
