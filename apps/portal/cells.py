@@ -19,9 +19,11 @@ from apps.core.tables import Column, Empty, Row, Table, Term
 from apps.invoicing.models import Document
 from apps.invoicing.selectors import Cost
 from apps.metering.selectors import Interval
+from apps.orders import causes
 from apps.orders.models import Condition, Order, Quote, Service
 from apps.orders.selectors import QuotaUse
 from apps.orders.states import CHARGES, ServiceState
+from apps.provisioning.evidence_words import in_words
 
 CONDITIONS: dict[str, tuple[Any, str]] = {
     Condition.IN_QUEUE: (gettext_lazy("In queue"), "yellow"),
@@ -345,17 +347,18 @@ def history_table(intervals: Iterable[Interval]) -> Table:
             Column(_("To")),
             Column(_("Lasted"), number=True),
             Column(_("Charged")),
-            Column(_("Why"), wrap=True, hide="lg"),
         ],
         rows=[
             Row(
                 [
-                    show.badge(one.state, ServiceState(one.state).label),
+                    show.stacked(
+                        show.badge(one.state, ServiceState(one.state).label),
+                        causes.in_words(one.cause),
+                    ),
                     show.instant(one.start_at, seconds=True),
                     _("goes on") if one.goes_on else show.instant(one.end_at, seconds=True),
                     show.duration(one.seconds),
                     _("charged") if one.is_charged else _("free"),
-                    one.cause,
                 ]
             )
             for one in reversed(list(intervals))
@@ -377,9 +380,9 @@ def evidence_table(evidence: Iterable[dict[str, Any]]) -> Table:
         rows=[
             Row(
                 [
-                    item.get("item", ""),
-                    item.get("wanted", ""),
-                    item.get("seen", ""),
+                    in_words(item.get("item")),
+                    in_words(item.get("wanted")),
+                    in_words(item.get("seen")),
                     show.badge("ok", _("right"))
                     if item.get("ok")
                     else show.badge("failed", _("wrong")),
@@ -597,7 +600,7 @@ def usage_table(usage: Iterable[dict[str, Any]]) -> Table:
                     show.instant(one["end_at"], seconds=True),
                     f"{one['seconds']:,}",
                     one["node"] or show.NOTHING,
-                    one["cause"],
+                    causes.in_words(one["cause"]),
                     show.instant(one["recorded_at"], seconds=True),
                 ]
             )

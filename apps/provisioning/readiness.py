@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from apps.provisioning import evidence_words as words
+
 MEMORY_TOLERANCE = 0.05
 
 
@@ -21,26 +23,56 @@ def compare(*, wanted: dict[str, Any], report: dict[str, Any]) -> list[dict[str,
     mounts = [one for one in _list(report, "mounts") if isinstance(one, dict)]
     least = int(wanted["gpu_memory_mib"] * (1 - MEMORY_TOLERANCE))
     return [
-        _item("GPU count", wanted["gpus"], len(gpus), ok=len(gpus) == wanted["gpus"]),
+        _item(words.GPU_COUNT, wanted["gpus"], len(gpus), ok=len(gpus) == wanted["gpus"]),
         _item(
-            "GPU model", wanted["gpu_model"], ", ".join(names) or "none",
+            words.GPU_MODEL,
+            wanted["gpu_model"],
+            ", ".join(names) or words.NONE,
             ok=names == [wanted["gpu_model"]],
         ),
-        _item("GPUs are different ones", wanted["gpus"], len(set(uuids)),
-              ok=bool(uuids) and "" not in uuids and len(set(uuids)) == len(uuids)),
-        _item("GPU memory (MiB)", f"≥ {least}", min(memory, default=0),
-              ok=bool(memory) and min(memory) >= least),
-        _item("driver", "present", report.get("driver"), ok=bool(report.get("driver"))),
-        _item("CUDA", "present", report.get("cuda"), ok=bool(report.get("cuda"))),
-        _item("address", wanted["address"], ", ".join(addresses) or "none",
-              ok=wanted["address"] in addresses),
-        _item("SSH keys", f"{len(wanted_keys)} as ordered",
-              f"{len(keys & wanted_keys)} of {len(keys)}", ok=keys == wanted_keys),
-        _item("SSH host key", "present", len(_list(report, "ssh_host_keys")),
-              ok=bool(_list(report, "ssh_host_keys"))),
-        _item("boot disk", "/", ", ".join(str(one.get("target")) for one in mounts)[:200] or "none",
-              ok=any(one.get("target") == "/" for one in mounts)),
-    ]  # fmt: skip
+        _item(
+            words.GPU_IDENTITY,
+            wanted["gpus"],
+            len(set(uuids)),
+            ok=bool(uuids) and "" not in uuids and len(set(uuids)) == len(uuids),
+        ),
+        _item(
+            words.GPU_MEMORY,
+            f"≥ {least}",
+            min(memory, default=0),
+            ok=bool(memory) and min(memory) >= least,
+        ),
+        _item(words.DRIVER, words.PRESENT, report.get("driver"), ok=bool(report.get("driver"))),
+        _item(words.CUDA, words.PRESENT, report.get("cuda"), ok=bool(report.get("cuda"))),
+        _item(
+            words.ADDRESS,
+            wanted["address"],
+            ", ".join(addresses) or words.NONE,
+            ok=wanted["address"] in addresses,
+        ),
+        _item(
+            words.SSH_KEYS,
+            f"{len(wanted_keys)} as ordered",
+            f"{len(keys & wanted_keys)} of {len(keys)}",
+            ok=keys == wanted_keys,
+        ),
+        _item(
+            words.HOST_KEY,
+            words.PRESENT,
+            len(_list(report, "ssh_host_keys")),
+            ok=bool(_list(report, "ssh_host_keys")),
+        ),
+        _item(
+            words.BOOT_DISK,
+            "/",
+            _targets(mounts) or words.NONE,
+            ok=any(one.get("target") == "/" for one in mounts),
+        ),
+    ]
+
+
+def _targets(mounts: list[dict[str, Any]]) -> str:
+    return ", ".join(str(one.get("target")) for one in mounts)[:200]
 
 
 def _item(name: str, wanted: Any, seen: Any, *, ok: bool) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from apps.core.paging import paginate
 from apps.core.tables import Column, Row, StepView, Table, Term
 from apps.inventory.models import Site
 from apps.provisioning import blueprints, services
+from apps.provisioning.evidence_words import in_words
 from apps.provisioning.models import Run, RunEvent, RunStep
 from apps.provisioning.states import RUN, RunStatus, StepStatus
 
@@ -281,9 +282,9 @@ def _evidence(items: Sequence[dict[str, Any]]) -> Table:
     rows = [
         Row(
             [
-                str(item.get("item", "")).replace("_", " "),
-                plain(item.get("wanted")),
-                plain(item.get("seen")),
+                in_words(item.get("item")),
+                in_words(plain(item.get("wanted"))),
+                in_words(plain(item.get("seen"))),
                 _verdict(item.get("ok")),
             ],
             tone="red" if item.get("ok") is False else "",

@@ -21,6 +21,7 @@ from apps.finance import cells, selectors
 from apps.invoicing import selectors as invoicing
 from apps.invoicing import services
 from apps.invoicing.models import Document, DocumentKind, DocumentLine, DocumentStatus
+from apps.orders import causes
 from apps.orders.states import ServiceState
 from apps.tenancy.context import tenant_context
 from apps.tenancy.models import Tenant
@@ -336,5 +337,7 @@ def _usage_table(told: dict[str, Any]) -> Table:
 
 def _cause(entry: dict[str, Any]) -> Any:
     if entry["run_id"]:
-        return show.link(entry["cause"], reverse("console:run_detail", args=[entry["run_id"]]))
-    return entry["cause"]
+        return show.link(
+            causes.in_words(entry["cause"]), reverse("console:run_detail", args=[entry["run_id"]])
+        )
+    return causes.in_words(entry["cause"])

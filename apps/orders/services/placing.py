@@ -17,7 +17,7 @@ from apps.core.uuids import uuid7
 from apps.inventory import services as inventory
 from apps.inventory.errors import OutOfCapacity
 from apps.inventory.models import Site
-from apps.orders import projections
+from apps.orders import causes, projections
 from apps.orders.errors import (
     NoKeys,
     NotCancellable,
@@ -244,7 +244,7 @@ def cancel_order(*, order_id: UUID, actor: User, reason: str = "") -> Order:
     QueueEntry.objects.filter(order=order.pk, left_at=None).update(left_at=clock.now())
     for service in services:
         if service.state == ServiceState.PROVISIONING:
-            end_provisioning(service, cause="order cancelled")
+            end_provisioning(service, cause=causes.ORDER_CANCELLED)
     projections.write_order(order)
     audit.record(
         actor, "order.cancelled", order, reason=reason, before={"status": before},

@@ -11,7 +11,7 @@ from apps.audit import services as audit
 from apps.core import clock, outbox
 from apps.core.errors import NotFound
 from apps.inventory import services as inventory
-from apps.orders import projections
+from apps.orders import causes, projections
 from apps.orders.errors import NameNotConfirmed, Protected
 from apps.orders.ledger import lock_facts_shared
 from apps.orders.models import Condition, Fact, FactSource, Order, Service
@@ -23,7 +23,7 @@ ENDED = (ServiceState.FAILED, ServiceState.TERMINATED)
 def begin_service(service: Service) -> Service:
     """Store a new service and its first fact."""
     service.save(force_insert=True)
-    _write_fact(service, at=clock.now_seconds(), cause="order accepted", run=None)
+    _write_fact(service, at=clock.now_seconds(), cause=causes.ORDER_ACCEPTED, run=None)
     projections.write_service(service)
     return service
 
@@ -78,7 +78,7 @@ def mark_ready(*, service_id: UUID, run: UUID, access: dict[str, Any]) -> Servic
     service.login = str(access.get("login", ""))
     service.host_keys = list(access.get("host_keys", []))
     service.save(update_fields=["address", "login", "host_keys"])
-    at = move_service(service=service, verb="ready", cause="user-ready, proven", run=run)
+    at = move_service(service=service, verb="ready", cause=causes.PROVEN, run=run)
     audit.record(None, "service.ready", service, after={"ready_at": at.isoformat()})
     outbox.publish("service.ready", subject=service.pk, ready_at=at.isoformat())
     return service
@@ -90,7 +90,7 @@ def fail_service(*, service_id: UUID, run: UUID, reason: str) -> None:
     order, service = _lock_with_order(service_id)
     if service.state != ServiceState.PROVISIONING:
         return
-    move_service(service=service, verb="fail", cause="provisioning failed", run=run)
+    move_service(service=service, verb="fail", cause=causes.PROVISIONING_FAILED, run=run)
     inventory.release(service=service.pk)
     audit.record(None, "service.failed", service, reason=reason)
     outbox.publish("service.failed", subject=service.pk)
@@ -125,9 +125,9 @@ def terminate_service(
         raise Protected(name=service.name)
     before = service.state
     if before == ServiceState.PROVISIONING:
-        end_provisioning(service, cause="terminated by customer")
+        end_provisioning(service, cause=causes.TERMINATED)
     else:
-        at = move_service(service=service, verb="terminate", cause="terminated by customer")
+        at = move_service(service=service, verb="terminate", cause=causes.TERMINATED)
         inventory.release(service=service.pk)
         outbox.publish("service.terminating", subject=service.pk, ended_at=at.isoformat())
     audit.record(
@@ -144,7 +144,7 @@ def finish_service(*, service_id: UUID, run: UUID) -> None:
     if service.state != ServiceState.DELETING:
         return
     ended_at = service.ended_at
-    move_service(service=service, verb="finish", cause="removed", run=run)
+    move_service(service=service, verb="finish", cause=causes.REMOVED, run=run)
     Service.objects.filter(pk=service.pk).update(ended_at=ended_at)
     outbox.publish("service.terminated", subject=service.pk)
     _close_order_if_over(order)

@@ -16,6 +16,7 @@ from apps.inventory.models import AddressLease
 from apps.orders import services as orders
 from apps.orders.models import Service
 from apps.orders.states import ServiceState
+from apps.provisioning import evidence_words
 from apps.provisioning.blueprints import node_moves
 from apps.provisioning.engine.steps import Blueprint, Done, Outcome, Step, Wait, Work
 from apps.provisioning.models import CallHome, Run
@@ -52,7 +53,7 @@ def validate_node(work: Work) -> Outcome:
         raise NodeFault(f"in maintenance: {seen.fault or seen.last_error}")
     work.compute.validate(work.server.infra_id)
     return Done(
-        evidence=[node_moves.proof("driver interfaces valid", "power, deploy", "ok", ok=True)]
+        evidence=[node_moves.proof(evidence_words.INTERFACES, "power, deploy", "ok", ok=True)]
     )
 
 
@@ -70,7 +71,7 @@ def lease_address(work: Work) -> Outcome:
             "vlan": lease.vlan,
         },
         evidence=[
-            node_moves.proof("network read back", "", "not verifiable on a static network", ok=None)
+            node_moves.proof(evidence_words.NETWORK, "", evidence_words.STATIC_NETWORK, ok=None)
         ],
         detail=str(lease.address),
     )

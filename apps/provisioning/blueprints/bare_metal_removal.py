@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.core.errors import NodeFault
 from apps.inventory import services as inventory
 from apps.orders import services as orders
+from apps.provisioning import evidence_words
 from apps.provisioning.blueprints import node_moves
 from apps.provisioning.blueprints.bare_metal import release_address
 from apps.provisioning.engine.quarantine import quarantine_node
@@ -46,7 +47,9 @@ def remove(work: Work) -> Outcome:
         outcome.output,
         evidence=[
             node_moves.proof(
-                "cleaned" + (" (simulated)" if cleaning.get("simulated") else ""),
+                evidence_words.CLEANED_SIMULATED
+                if cleaning.get("simulated")
+                else evidence_words.CLEANED,
                 "success",
                 cleaning.get("result", "none"),
                 ok=cleaning.get("result") == "success",
