@@ -116,7 +116,9 @@ class ErrorMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Pass the request on."""
+        """Pass the request on; an address with a NUL names nothing, and no column could hold it."""
+        if "\0" in request.path:
+            return answer(request, Http404())
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
@@ -240,7 +242,10 @@ def _problem(request: HttpRequest, error: AppError) -> HttpResponse:
         "request_id": request_id_of(request),
     }
     text = json.dumps(body, ensure_ascii=False)
-    return HttpResponse(text, status=error.status, content_type=PROBLEM)
+    told = text.encode(
+        errors="backslashreplace"
+    )  # half a surrogate pair that came is shown as \ud800
+    return HttpResponse(told, status=error.status, content_type=PROBLEM)
 
 
 def _toast(request: HttpRequest, error: AppError) -> HttpResponse:

@@ -93,3 +93,30 @@ def test_an_address_that_does_not_exist_is_answered_in_json(program: Program) ->
     problem = program.refused("GET", "unicorns", status=404)
 
     assert problem["code"] == "not_found"
+
+
+@pytest.mark.parametrize("levels", [40, 900, 100_000])
+def test_a_body_nested_beyond_reason_is_malformed(program: Program, levels: int) -> None:
+    problem = program.refused(
+        "POST", "quotes", '{"a":' + "[" * levels + "]" * levels + "}", status=400
+    )
+
+    assert problem["code"] == "malformed_request"
+
+
+@pytest.mark.parametrize("body", [{"if_unavailable": "\ud800"}, {"\ud800": 1}])
+def test_half_a_surrogate_pair_is_refused_like_any_other_value(
+    program: Program, body: dict[str, Any]
+) -> None:
+    program.refused("POST", "orders", body, status=422)
+
+
+def test_an_address_with_a_nul_names_nothing(console: Program) -> None:
+    problem = console.refused("GET", "sites/a%00b", status=404)
+
+    assert problem["code"] == "not_found"
+
+
+@pytest.mark.parametrize("path", ["/catalog/a%00b/", "/catalog/a%00b/quote/"])
+def test_a_page_whose_address_has_a_nul_is_not_found(viewer: Program, path: str) -> None:
+    assert viewer.client.get(path).status_code == 404
