@@ -38,7 +38,7 @@ class PriceForm(forms.Form):
         label=_("Code on invoices"),
         max_length=60,
         required=False,
-        help_text=_("Left empty, one is made of SKU and date."),
+        help_text=_("Left empty, one is made of the price book's code and the SKU."),
     )
 
     def __init__(self, *args: Any, skus: list[tuple[str, str]], **kwargs: Any) -> None:

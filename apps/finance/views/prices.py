@@ -132,7 +132,7 @@ def _page(
         "book": book,
         "book_tenant": tenant,
         "timelines": [
-            Timeline(sku, unit, _version_table(book, list(group), now))
+            Timeline(sku, str(Unit(unit).label), _version_table(book, list(group), now))
             for (sku, unit), group in groupby(versions, key=lambda one: (one.sku, one.unit))
         ],
         "gaps": _gap_table(book),
