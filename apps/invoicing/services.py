@@ -276,11 +276,10 @@ def _drop(draft: Document) -> None:
 def _issue(
     document_id: UUID, actor: User | None, series: str
 ) -> tuple[Document, DraftIsStale | NothingToInvoice | None]:
+    lock_facts_exclusive()  # before the document, as when it is drafted
     document = _locked(document_id)
     if document.status == DocumentStatus.ISSUED:
         return document, None
-    lock_facts_exclusive()
-    document.refresh_from_db()
     before, before_lines = _figures(document), _content(document)
     document.as_of = clock.now()
     if document.supply_end < document.period_end:

@@ -7,7 +7,7 @@ from django.db import DatabaseError, connection, transaction
 
 from apps.core.models import OutboxEvent
 from apps.invoicing import handlers, services
-from apps.invoicing.errors import DraftIsStale, NothingToInvoice
+from apps.invoicing.errors import AlreadyInvoiced, DraftIsStale, NothingToInvoice
 from apps.invoicing.models import Document, DocumentLine, NumberSeries
 from apps.notices.models import Notice
 from apps.orders.ledger import lock_facts_shared
@@ -171,3 +171,27 @@ def test_a_draft_waits_for_a_fact_that_is_being_written(own_database):
                 assert not drafting.done()
             a_fact(service, start="2024-03-12T00:00:00", end="2024-03-12T01:00:00")
         assert drafting.result(timeout=20).subtotal == 64000
+
+
+def test_people_who_draft_and_issue_one_document_at_once_never_stop_each_other(own_database):
+    tenant = own_database.tenant("acme")
+    with tenant_context(tenant):
+        a_price(4000, start="2024-01-01T00:00:00")
+        document = a_draft_of_march_2024(tenant)
+
+    def act(number):
+        try:
+            with tenant_context(tenant):
+                if number % 3:
+                    return issue(document).number
+                return services.draft_invoice(tenant=tenant, period="2024-03", actor=None)
+        except AlreadyInvoiced:
+            return "invoiced"
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(12) as pool:
+        results = list(pool.map(act, range(12)))
+
+    assert {one for one in results if isinstance(one, str)} <= {"INV-2024-000001", "invoiced"}
+    assert results.count("INV-2024-000001") == 8
