@@ -9,6 +9,7 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from apps.catalog.models import Unit
+from apps.catalog.services.pricing import YEARS
 
 ZONES = [(name, name) for name in dict.fromkeys((settings.NEOCLOUD_TIMEZONE, "Asia/Seoul", "UTC"))]
 
@@ -44,6 +45,17 @@ class PriceForm(forms.Form):
     def __init__(self, *args: Any, skus: list[tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["sku"] = forms.ChoiceField(label="SKU", choices=skus)
+
+    def clean_effective_from(self) -> datetime:
+        """A year that exists in every time zone; the service says the same to everybody else."""
+        local: datetime = self.cleaned_data["effective_from"]
+        if local.year not in YEARS:
+            raise forms.ValidationError(
+                _("Its year must lie between {first} and {last}.").format(
+                    first=YEARS[0], last=YEARS[-1]
+                )
+            )
+        return local
 
     @property
     def instant(self) -> datetime:

@@ -25,6 +25,7 @@ from apps.core.money import PRICE_PLACES, parse_currency, parse_decimal
 from apps.core.validation import check_fields
 
 LARGEST_PRICE = Decimal(10) ** 12 - 1
+YEARS = range(2000, 9000)  # what lies outside cannot be shown in every time zone
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,15 @@ def _check(version: Version) -> None:
                 what=field,
                 value=instant.isoformat(),
                 rule=_("give a whole second with its offset, such as 2026-07-01T00:00:00+09:00"),
+            )
+        if instant is not None and instant.year not in YEARS:
+            raise BadValue(
+                field=field,
+                what=field,
+                value=instant.isoformat(),
+                rule=_("its year must lie between {first} and {last}").format(
+                    first=YEARS[0], last=YEARS[-1]
+                ),
             )
     if version.effective_to is not None and version.effective_to <= version.effective_from:
         raise BadValue(

@@ -113,6 +113,8 @@ def test_a_version_between_two_ends_where_the_next_begins(book: PriceBook) -> No
         ({"effective_from": JANUARY}, PriceExists, "later start"),
         ({"effective_from": JANUARY.replace(microsecond=1)}, BadValue, "whole second"),
         ({"effective_from": JANUARY.replace(tzinfo=None)}, BadValue, "offset"),
+        ({"effective_from": JANUARY.replace(year=1)}, BadValue, "between 2000 and 8999"),
+        ({"effective_from": JANUARY.replace(year=9999)}, BadValue, "between 2000 and 8999"),
         ({"amount": "-1"}, Invalid, "from 0 to"),
         ({"amount": "1.0000001"}, Invalid, "at most 6"),
         ({"amount": "1000000000000"}, Invalid, "999999999999"),

@@ -65,7 +65,13 @@ def test_a_new_price_is_shown_before_it_is_kept(desk: Desk, browser: Browser):
 
 def test_a_price_that_breaks_a_rule_is_refused_beside_its_field(desk: Desk, browser: Browser):
     address = url("price_add", desk.book.pk)
-    for wrong in ({"amount": "-1"}, {"amount": "1.0000001"}, {"effective_from": "soon"}):
+    for wrong in (
+        {"amount": "-1"},
+        {"amount": "1.0000001"},
+        {"effective_from": "soon"},
+        {"effective_from": "0001-01-01T00:00:00"},
+        {"effective_from": "9999-12-31T23:59:59"},
+    ):
         page = browser.post(address, CHANGE | wrong | {"keep": "1"})
         assert page.status_code == 422, wrong
         assert "is-invalid" in page.text, wrong
