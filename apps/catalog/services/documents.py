@@ -80,6 +80,18 @@ class _Loader(yaml.BaseLoader):
             raise yaml.YAMLError(_("aliases are not allowed"))
         return super().compose_node(parent, index)
 
+    def construct_scalar(self, node: Any) -> Any:
+        """Refuse what an escape can write and no column can hold: NUL, half a surrogate pair."""
+        text = super().construct_scalar(node)
+        if isinstance(text, str) and any(
+            sign == "\0" or "\ud800" <= sign <= "\udfff" for sign in text
+        ):
+            line = node.start_mark.line + 1
+            raise yaml.YAMLError(
+                _("the text of line {line} has characters that cannot be kept").format(line=line)
+            )
+        return text
+
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         """Refuse a key that stands twice: the last one would win in silence."""
         keys = [self.construct_object(key, deep=True) for key, _value in node.value]

@@ -257,6 +257,8 @@ def test_one_bad_row_is_named_and_nothing_is_kept(
         ("images: []\nimages: []", "images stands twice"),
         ("x" * 1_000_001, "1000001 characters"),
         ("[" * 5000, "cannot be read"),
+        ('offerings:\n- sku: "a\\0b"', "line 2 has characters"),
+        ('offerings:\n- sku: "\\ud800"', "line 2 has characters"),
     ],
 )
 def test_what_is_no_such_document_is_refused(platform: None, text: str, says: str) -> None:
