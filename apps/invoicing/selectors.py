@@ -105,7 +105,10 @@ def cost_so_far(*, at: datetime | None = None, currency: str | None = None) -> C
 
 
 def cost_of_month(period: str, *, as_of: datetime, currency: str | None = None) -> Cost:
-    """The cost of a month of this tenant as known at `as_of`, with late usage of others."""
+    """The cost of a month of this tenant as known at `as_of`, with late usage of other months.
+
+    What a final invoice has charged already counts too, and what follows it in the month, once.
+    """
     tenant = current_tenant()
     currency = currency or tenant.currency
     month = billing_month(period, tenant.billing_timezone)
@@ -114,6 +117,7 @@ def cost_of_month(period: str, *, as_of: datetime, currency: str | None = None) 
     late_lines = [
         line
         for change in late.late_usage(currency=currency, as_of=as_of)
+        if change.invoice.period != period
         for line in rating.lines(late_window(change, as_of))
     ]
     subtotal = Money.total(

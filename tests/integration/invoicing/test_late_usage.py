@@ -127,3 +127,19 @@ def test_a_reduction_is_not_netted_with_late_usage(acme, march):
     april = invoiced(acme, "2026-04", "2026-05-01T03:00:00")
     assert april.subtotal == 4000
     assert [one.usage.amount for one in selectors.reductions()] == [32000]
+
+
+def test_the_cost_of_a_month_counts_use_after_its_final_invoice_once(acme):
+    a_price(4000)
+    a_used_service("2026-03-10T00:00:00", "2026-03-10T01:00:00")
+    final = invoiced(acme, "2026-03", "2026-03-15T00:00:00", final=True)
+    a_used_service("2026-03-20T00:00:00", "2026-03-20T02:00:00")
+    move_clock("2026-03-25T00:00:00")
+
+    cost = selectors.cost_so_far()
+
+    assert final.subtotal == 8 * 4000
+    assert cost.subtotal.amount == 3 * 8 * 4000
+    assert cost.late_lines == []
+    april = invoiced(acme, "2026-04", "2026-05-01T03:00:00")
+    assert final.subtotal + april.subtotal == cost.subtotal.amount
