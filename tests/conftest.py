@@ -12,6 +12,12 @@ from django.conf import settings
 from django.db import connections
 
 from tests import databases
+from tests.needs import needs
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before any fixture: what the markers `browser` and `ironic` promise is there."""
+    needs(mark.name for mark in item.iter_markers())
 
 
 @pytest.fixture(autouse=True)

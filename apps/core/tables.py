@@ -93,7 +93,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class StepView:
-    """One step as a stepper draws it; `state` is done, now, next or failed."""
+    """One step as a stepper draws it; `state` is done, now, next, failed or
+    undone.
+    """
 
     label: Any
     state: str

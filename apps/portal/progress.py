@@ -128,6 +128,8 @@ def _step_state(run: Run, status: str, is_current: bool) -> str:
         return "done"
     if status in (StepStatus.FAILED, StepStatus.LEAKED):
         return "failed"
+    if status == StepStatus.UNDONE:
+        return "undone"
     return "now" if is_current and run.status == RunStatus.FORWARD else "next"
 
 

@@ -5,163 +5,203 @@ import io
 import re
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import expect
 from psycopg.rows import dict_row
 
-from tests.integration.provisioning.ironic.product import SKU
+from tests.e2e.person import LIVE
 from tests.integration.provisioning.world import KEY
 
 pytestmark = [pytest.mark.browser, pytest.mark.ironic, pytest.mark.slow]
-LIVE = 60_000  # milliseconds a page may take to show, by itself, what has happened
+SKU, CLASS, GPUS = "bm.h200.8x", "gpu.h200.8x", 8
 NAME = "train-1"
 
 
 def test_an_order_becomes_a_server_and_an_invoice_before_the_eyes_of_three_people(
-    three_people, own_database, tmp_path
+    three_people, own_database
 ):
     owner, operator, finance = (three_people[name] for name in ("owner", "operator", "finance"))
 
-    the_operator_sees_what_can_be_sold(operator)
+    the_operator_puts_the_site_on_sale(operator)
     the_owner_adds_a_key(owner)
     the_owner_orders(owner)
     the_owner_watches_it_become_active(owner)
     the_owner_terminates(owner)
-    the_operator_reads_what_happened(operator, the_service(own_database)["node_name"])
-    file = finance_invoices(finance, tmp_path)
-    the_same_number_everywhere(owner, finance, file, the_service(own_database))
-    the_owner_changes_to_korean(owner)
+    used = the_service(own_database)
+    the_operator_reads_what_happened(operator, used)
+    invoice = finance_invoices(finance)
+    the_number_is_right_and_everywhere_the_same(owner, finance, invoice, used)
+    all_read_korean(owner, operator, finance)
 
     for person in three_people.values():
         assert person.troubles == []
 
 
-def the_operator_sees_what_can_be_sold(operator):
-    page = operator.page
+def the_operator_puts_the_site_on_sale(operator):
+    operator.sign_in()
     operator.look()
-    operator.go("/capacity/")
-    expect(page.get_by_role("cell", name=re.compile("gpu.h100.8x")).first).to_be_visible()
     operator.go("/sites/")
-    page.get_by_role("link", name="Lab").first.click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Lab")
+    operator.follow("Lab")
+    operator.press("Ask it now")
+    operator.heading("What the site said")
+    operator.reads("automated cleaning")
+    expect(operator.main).not_to_contain_text("not good")
+    operator.follow("Lab")
+    operator.press("Compare its nodes")
+    operator.reads("Nothing was changed.")
+    operator.go("/nodes/")
+    expect(operator.main.get_by_role("link", name=re.compile("gpu-h200"))).to_have_count(0)
+
+    operator.go("/sites/")
+    operator.follow("Lab")
+    operator.press("Compare its nodes")
+    operator.press("Import")
+    operator.reads("What the import did.")
+    operator.follow("Lab")
+    operator.press("Resume")
+    operator.dialog().get_by_label("Reason").fill("the nodes are in")
+    operator.dialog().get_by_role("button", name="Resume").click()
+    expect(operator.page.get_by_role("button", name="Pause")).to_be_visible()
+
+    operator.go("/capacity/")
+    row = operator.main.get_by_role("row").filter(has=operator.page.get_by_text(CLASS, exact=True))
+    expect(row.get_by_role("cell", name="8", exact=True).first).to_be_visible()
 
 
 def the_owner_adds_a_key(owner):
-    page = owner.page
+    owner.sign_in()
     owner.look()
     owner.go("/ssh-keys/")
-    page.get_by_label("Name").fill("laptop")
-    page.get_by_label("Public key").fill(KEY)
-    page.get_by_role("button", name="Add").click()
-    expect(page.get_by_role("cell", name="laptop SHA256")).to_be_visible()
+    owner.page.get_by_label("Name").fill("laptop")
+    owner.page.get_by_label("Public key").fill(KEY)
+    owner.press("Add")
+    expect(owner.page.get_by_role("cell", name="laptop SHA256")).to_be_visible()
 
 
 def the_owner_orders(owner):
-    page = owner.page
     owner.go("/catalog/")
+    owner.reads("8 free now")
     owner.look()
-    owner.go(f"/catalog/{SKU}/")
-    page.get_by_role("button", name="Show the terms").click()
-    expect(page.get_by_text("per GPU-hour").first).to_be_visible()
-    page.get_by_label("Name").fill(NAME)
-    page.get_by_role("button", name="Order with these terms").click()
-    expect(page).to_have_url(re.compile("/orders/"))
+    owner.page.locator(f"a.btn[href$='/catalog/{SKU}/']").click()
+    owner.press("Show the terms")
+    owner.heading("Confirm the order")
+    owner.reads("₩5,425")
+    owner.page.get_by_label("Name").fill(NAME)
+    owner.press("Order with these terms")
+    expect(owner.page).to_have_url(re.compile("/orders/"))
 
 
 def the_owner_watches_it_become_active(owner):
     """Nobody reloads: the page tells by itself."""
-    page = owner.page
+    owner.stays()
+    owner.reads("Step ")
     owner.look()
-    expect(page.locator("main")).to_contain_text("Active", timeout=LIVE)
-    page.get_by_role("link", name=NAME).first.click()
-    expect(page.locator("main")).to_contain_text("10.20.0.")
-    expect(page.locator("main")).to_contain_text("GPU count")
+    owner.reads("Ready since", within=LIVE)
+    owner.has_stayed()
+    owner.follow(NAME)
+    owner.heading(NAME)
+    owner.reads("10.20.0.", "ssh ubuntu@", "GPU count")
     owner.look()
 
 
 def the_owner_terminates(owner):
-    page = owner.page
-    page.get_by_role("button", name="Terminate").click()
-    dialog = page.locator("dialog[open]")
-    dialog.get_by_role("textbox").last.fill("another-name")
+    owner.press("Terminate")
+    dialog = owner.dialog()
+    typed = dialog.get_by_label("to confirm")
+    typed.fill("another-name")
     expect(dialog.get_by_role("button", name="Terminate")).to_be_disabled()
-    dialog.get_by_role("textbox").last.fill(NAME)
+    typed.fill(NAME)
     dialog.get_by_role("button", name="Terminate").click()
-    expect(page.locator("main")).to_contain_text("Terminated", timeout=LIVE)
+    owner.reads(re.compile("Terminating|Terminated"))
+    owner.stays()
+    owner.reads("Terminated", within=LIVE)
+    owner.has_stayed()
 
 
-def the_operator_reads_what_happened(operator, node):
-    page = operator.page
+def the_operator_reads_what_happened(operator, used):
     operator.go("/runs/")
-    page.locator("main table tbody tr").last.get_by_role("link").first.click()
-    expect(page.locator("main")).to_contain_text("GPU count")
-    expect(page.locator("main")).to_contain_text("the server called home")
+    operator.main.get_by_role("row").last.get_by_role("link").first.click()
+    operator.heading(NAME)
+    operator.reads("GPU count", "as agreed", "the server called home", "succeeded")
     operator.look()
-    operator.go("/nodes/?text=" + node)
-    page.get_by_role("link", name=node).first.click()
-    expect(page.locator("main")).to_contain_text("Available")
-    expect(page.locator("main")).to_contain_text("simulated")
+    operator.go(f"/nodes/?text={used['node_name']}")
+    operator.follow(used["node_name"])
+    operator.heading(used["node_name"])
+    expect(operator.page.locator(".neo-heading")).to_contain_text("Available")
+    operator.reads("simulated", "the steps ran, but no disk was erased", "success")
 
 
-def finance_invoices(finance, folder) -> Path:
-    page = finance.page
+def finance_invoices(finance):
+    """Issue this month's final invoice; gives the file of its lines."""
+    finance.sign_in()
     finance.look()
     month = datetime.now(UTC).astimezone(ZoneInfo("Asia/Seoul")).strftime("%Y-%m")
     finance.go(f"/finance/month-close/?period={month}")
-    page.get_by_role("button", name="Draft the final invoice").click()
-    expect(page.locator("main")).to_contain_text("Draft")
+    finance.press("Draft the final invoice")
+    finance.reads("Draft")
     finance.look()
-    page.get_by_role("button", name="Issue", exact=True).first.click()
-    page.locator("dialog[open]").get_by_role("button", name="Issue").click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("INV-")
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Lines").click()
-    file = folder / "lines.csv"
-    download.value.save_as(file)
-    page.get_by_role("link", name="Explain").first.click()
-    expect(page.locator("main")).to_contain_text("user-ready, proven")
+    finance.press("Issue")
+    finance.dialog().get_by_role("button", name="Issue").click()
+    finance.heading("INV-")
+    finance.look()
+    file = download(finance, "Lines")
+    finance.follow("Explain")
+    finance.heading("Why")
+    finance.reads("user-ready, proven", f"× {GPUS}")
     return file
 
 
+def download(person, name):
+    with person.page.expect_download() as got:
+        person.page.get_by_role("link", name=name).first.click()
+    return got.value.path().read_bytes()
+
+
 def the_service(own_database):
-    """The one service and the price of its GPU-hour, as the database has them."""
+    """The one service and the list price of its GPU-hour, as the database has them."""
     with own_database.connect("neo_owner") as owner:
         cursor = owner.cursor(row_factory=dict_row)
-        return cursor.execute(
-            "SELECT s.node_name, s.ready_at, s.ended_at, p.amount FROM t_acme.orders_service s"
+        (found,) = cursor.execute(
+            "SELECT s.node_name, s.ready_at, s.ended_at, p.amount AS price"
+            " FROM t_acme.orders_service s"
             " JOIN catalog_price p ON p.sku = s.sku JOIN catalog_pricebook b ON b.id = p.book_id"
             " WHERE b.currency = 'KRW'"
-        ).fetchone()
+        ).fetchall()
+    return found
 
 
-def the_same_number_everywhere(owner, finance, file, service):
-    seconds = int((service["ended_at"] - service["ready_at"]).total_seconds())
-    amount = (Decimal(seconds * 8) * service["amount"] / 3600).quantize(Decimal(1), ROUND_HALF_UP)
+def the_number_is_right_and_everywhere_the_same(owner, finance, file, used):
+    seconds = int((used["ended_at"] - used["ready_at"]).total_seconds())
+    exact = Decimal(seconds * GPUS) * used["price"] / 3600
+    amount = exact.quantize(Decimal(1), ROUND_HALF_UP)
+    assert amount > 0
 
-    raw = file.read_bytes()
-    assert raw.startswith(b"\xef\xbb\xbf")
-    assert b"\r\n" in raw
-    (row,) = csv.DictReader(io.StringIO(raw.decode("utf-8-sig")))
+    assert file.startswith(b"\xef\xbb\xbf")
+    assert file.count(b"\r\n") == file.count(b"\n") == 2
+    (row,) = csv.DictReader(io.StringIO(file.decode("utf-8-sig"), newline=""))
     assert row["amount"] == str(amount)
-    assert row["gpu_seconds"] == str(seconds * 8)
-    shown = f"₩{amount:,}"
+    assert row["gpu_seconds"] == str(seconds * GPUS)
+
+    shown = re.compile(rf"₩{amount:,}(?![\d,])")
     owner.go("/costs/")
     owner.look()
-    expect(owner.page.locator("main")).to_contain_text(shown)
+    owner.reads(shown)
     owner.go("/invoices/")
-    owner.page.get_by_role("link", name=re.compile("INV-")).first.click()
-    expect(owner.page.locator("main")).to_contain_text(shown)
+    owner.follow(re.compile("INV-"))
+    owner.heading("INV-")
+    owner.reads(shown)
     owner.look()
+    assert download(owner, "Lines (CSV)") == file
     finance.go("/finance/")
-    expect(finance.page.locator("main")).to_contain_text(shown)
+    finance.reads(shown)
 
 
-def the_owner_changes_to_korean(owner):
-    page = owner.page
-    owner.go("/")
-    page.locator("header summary, header [data-bs-toggle=dropdown]").last.click()
-    page.get_by_role("button", name="한국어").click()
-    expect(page.locator("nav").first).to_contain_text("카탈로그")
+def all_read_korean(owner, operator, finance):
+    for person, word in ((owner, "카탈로그"), (operator, "사이트"), (finance, "청구서")):
+        person.go("/" if person is not finance else "/finance/")
+        person.page.locator("header summary, header [data-bs-toggle=dropdown]").last.click()
+        person.press("한국어")
+        expect(person.page.get_by_role("navigation").first).to_contain_text(word)
+        person.fits()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 from uuid import UUID
@@ -38,6 +39,13 @@ VERBS = {
     "service": gettext_lazy("Taken out for work"),
     "restore": gettext_lazy("Restored"),
     "retire": gettext_lazy("Retired"),
+}
+PROOF = {
+    "steps": gettext_lazy("Steps"),
+    "started_at": gettext_lazy("Started"),
+    "ended_at": gettext_lazy("Ended"),
+    "result": gettext_lazy("Result"),
+    "detail": gettext_lazy("Why"),
 }
 
 
@@ -129,9 +137,7 @@ def node_detail(request: HttpRequest, node_id: UUID) -> HttpResponse:
         "events": _event_table(node),
         "tickets": _ticket_table(tickets),
         "runs": cells.run_table(runs),
-        "proof": [
-            (name.replace("_", " "), plain(v)) for name, v in (node.clean_proof or {}).items()
-        ],
+        "proof": _proof_terms(node.clean_proof) if node.clean_proof else [],
         "is_simulated": bool((node.clean_proof or {}).get("simulated") or node.site.is_simulated),
     }
     if person(request).may("node.act"):
@@ -167,6 +173,18 @@ def ticket_close(request: HttpRequest, ticket_id: UUID) -> HttpResponse:
     services.close_ticket(ticket=ticket, actor=person(request), resolution=reason_of(request))
     url = reverse("console:node_detail", args=[ticket.node_id])
     return changed(request, url, _("The ticket is closed."))
+
+
+def _proof_terms(proof: dict[str, Any]) -> list[Term]:
+    """What the site's history says of the cleaning; that it was simulated is said above it."""
+    terms = []
+    for name, label in PROOF.items():
+        value = proof.get(name)
+        if value and name.endswith("_at"):
+            terms.append(Term(label, show.instant(datetime.fromisoformat(value), seconds=True)))
+        elif value:
+            terms.append(Term(label, plain(value)))
+    return terms
 
 
 def _actions(node: Node) -> list[Action]:

@@ -61,6 +61,7 @@ WANTED = {
     "ssh_keys": gettext_lazy("SSH keys"),
     "traits": gettext_lazy("Traits"),
     "resource_class": gettext_lazy("Resource class"),
+    "if_unavailable": gettext_lazy("If no server is free"),
     "max_replacements": gettext_lazy("Other nodes at most"),
     "readiness_seconds": gettext_lazy("Seconds to call home"),
 }
@@ -71,7 +72,7 @@ STEP_STATES = {
     StepStatus.DONE: "done",
     StepStatus.FAILED: "failed",
     StepStatus.LEAKED: "failed",
-    StepStatus.UNDONE: "next",
+    StepStatus.UNDONE: "undone",
 }
 
 
@@ -160,7 +161,7 @@ def stepper(run: Run, steps: Sequence[RunStep]) -> list[StepView]:
         state = STEP_STATES.get(StepStatus(step.status), "next")
         if run.status == RunStatus.HELD and step.position == run.position and state != "done":
             state = "failed"
-        note = step.get_status_display() if state in ("now", "failed") else ""
+        note = step.get_status_display() if state in ("now", "failed", "undone") else ""
         at = show.instant(step.ended_at) if step.ended_at else ""
         views.append(StepView(labels.get(step.name, step.name), state, note, at))
     return views

@@ -11,7 +11,10 @@ from django.urls import reverse
 from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
 from apps.core.uuids import uuid7
+from apps.inventory.models import Node
 from apps.orders.models import OrderProjection
+from apps.provisioning.models import RunStep
+from apps.provisioning.states import StepStatus
 from apps.tenancy.context import tenant_context
 from tests.builders import an_instant
 from tests.integration.console.conftest import staff
@@ -215,3 +218,34 @@ def test_a_tenants_person_is_not_let_in(acme: Any):
     stranger.cookies["neo_session"] = "made-up"
     assert stranger.get(url("home")).status_code == 302
     assert world.tenant == acme
+
+
+def test_an_undone_step_does_not_look_like_one_to_come(world: World, browser: Browser):
+    fill(world)
+    run = world.runs[0]
+    RunStep.objects.filter(run=run, position=0).update(status=StepStatus.UNDONE)
+
+    page = browser.get(url("run_detail", run.pk))
+
+    assert page.text.count("neo-step-undone") == 1
+    assert ": Undone</span>" in page.text
+
+
+def test_the_proof_of_cleaning_is_told_in_the_readers_time(world: World, browser: Browser):
+    fill(world)
+    proof = {
+        "steps": ["erase_devices"],
+        "started_at": "2026-03-01T00:00:00.049171+00:00",
+        "ended_at": None,
+        "result": "success",
+        "detail": "",
+        "simulated": True,
+    }
+    Node.objects.filter(pk=world.nodes[0].pk).update(clean_proof=proof)
+
+    page = browser.get(url("node_detail", world.nodes[0].pk))
+
+    assert "erase_devices" in page.text
+    assert "2026-03-01 09:00:00" in page.text
+    assert "no disk was erased" in page.text
+    assert "00:00.049171" not in page.text

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
+import psycopg
 import redis
 
 from apps.accounts.models import Project, User
@@ -33,7 +34,9 @@ from tests import builders, databases
 from tests.integration.provisioning.world import KEY
 
 ROOT = Path(__file__).resolve().parents[4]
+CATALOGUE = ROOT / "data" / "catalog.yaml"
 SKU = "bm.h100.8x"
+RESOURCE_CLASS = "gpu.h100.8x"
 SITE = "lab-1"
 LONGEST = 75.0
 
@@ -97,8 +100,8 @@ class Product:
         """The server that machines call home to."""
         self.start(
             "web", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port",
-            str(self.port), "--workers", "1", "--blocking-threads", "2",
-            "neocloud.wsgi:application",
+            str(self.port), "--workers", "1", "--blocking-threads", "4",
+            "neocloud.wsgi:application", NEOCLOUD_DB_POOL="1",
         )  # fmt: skip
         until("the web server", self._is_healthy)
 
@@ -155,11 +158,28 @@ class Product:
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
 
+@contextmanager
+def product_on(
+    database: str, folder: Path, worker_id: str, *, resource_class: str = RESOURCE_CLASS
+) -> Iterator[Product]:
+    """A product nothing of which runs yet; it alone has the lab's nodes until it ends."""
+    number = 2 + int(worker_id.removeprefix("gw")) % 12 if worker_id.startswith("gw") else 2
+    with psycopg.connect(databases.superuser_url(), autocommit=True) as gate:
+        gate.execute("SELECT pg_advisory_lock(7303)")  # the lab's nodes are shared by all tests
+        make_free(resource_class)
+        made = Product(database, folder, broker_database=number)
+        try:
+            yield made
+        finally:
+            made.stop()
+            make_free(resource_class)
+
+
 # ---------------------------------------------------------------------- the world
-def open_shop(product: Product) -> Tenant:
-    """The lab as a site, the catalogue, a tenant with a person and a project."""
+def set_up_site(product: Product, *, catalogue: str | None = None) -> Site:
+    """The lab as a site nobody has asked yet, with addresses and a catalogue to sell from."""
     with platform_context():
-        import_catalog(text=(ROOT / "data" / "catalog.yaml").read_text(), actor=None)
+        import_catalog(text=catalogue or CATALOGUE.read_text(), actor=None)
         site = inventory.save_site(
             code=SITE,
             name="Lab",
@@ -174,6 +194,13 @@ def open_shop(product: Product) -> Tenant:
             site=site, name="servers", prefix="10.20.0.0/24", gateway="10.20.0.1",
             first_address="10.20.0.11", last_address="10.20.0.250", actor=None,
         )  # fmt: skip
+    return site
+
+
+def open_shop(product: Product) -> Tenant:
+    """A site that sells what it has, a tenant with a person and a project."""
+    site = set_up_site(product)
+    with platform_context():
         provisioning.validate_site(site=site, actor=None)
         provisioning.discover_site(site=site, actor=None)
         inventory.resume_site(site=Site.objects.get(), actor=None, reason="set up")
@@ -219,15 +246,17 @@ def events_of(infra_id: UUID, since: str) -> list[str]:
     ]
 
 
-def infra_ids() -> list[UUID]:
+def infra_ids(resource_class: str = RESOURCE_CLASS) -> list[UUID]:
     """The lab's nodes that these tests use."""
-    return [node.infra_id for node in ironic().list_nodes() if node.resource_class == "gpu.h100.8x"]
+    return [
+        node.infra_id for node in ironic().list_nodes() if node.resource_class == resource_class
+    ]
 
 
-def make_free() -> None:
+def make_free(resource_class: str = RESOURCE_CLASS) -> None:
     """Bring the nodes back to `available`, whatever a test left."""
-    compute = ironic()
-    for infra_id in infra_ids():
+    compute, mine = ironic(), infra_ids(resource_class)
+    for infra_id in mine:
         seen = compute.get_node(infra_id)
         if seen.provision_state in ("active", "deploy failed", "error") and not seen.is_reserved:
             compute.undeploy(infra_id)
@@ -237,11 +266,11 @@ def make_free() -> None:
         "free nodes",
         lambda: all(
             seen.provision_state == "available" and not seen.instance_id
-            for seen in map(compute.get_node, infra_ids())
+            for seen in map(compute.get_node, mine)
         ),
     )
 
 
 def nodes() -> list[Node]:
     """Our records of them; on the platform's side."""
-    return list(Node.objects.filter(resource_class="gpu.h100.8x").order_by("name"))
+    return list(Node.objects.filter(resource_class=RESOURCE_CLASS).order_by("name"))
