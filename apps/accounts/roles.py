@@ -22,13 +22,27 @@ TENANT_ROLES = (Role.OWNER, Role.ADMIN, Role.BILLING, Role.MEMBER, Role.VIEWER)
 PLATFORM_ROLES = (Role.OPERATOR, Role.FINANCE, Role.AUDITOR, Role.PLATFORM_ADMIN)
 
 _SEE = {"catalog.view", "order.view", "service.view", "project.view"}
-_USE = _SEE | {"order.place", "order.cancel", "service.terminate", "ssh_key.manage"}
+_USE = _SEE | {
+    "order.place",
+    "order.cancel",
+    "service.operate",
+    "service.terminate",
+    "ssh_key.manage",
+}
 _MONEY = {"invoice.view", "usage.view"}
-_RULE = {"member.manage", "project.manage", "quota.manage", "audit.view", "access_key.manage"}
+_RULE = {
+    "order.approve",
+    "member.manage",
+    "project.manage",
+    "quota.manage",
+    "audit.view",
+    "access_key.manage",
+}
 _STAFF = {"tenant.view", "order.view", "service.view", "run.view", "node.view", "capacity.view"}
 _OPERATE = _STAFF | {
     "run.act",
     "node.act",
+    "service.operate",
     "service.terminate",
     "site.manage",
     "catalog.view",

@@ -34,6 +34,7 @@ class Plan(models.TextChoices):
     """How it is bought."""
 
     ON_DEMAND = "on_demand", _("On demand")
+    RESERVED = "reserved", _("Reserved")
 
 
 class Unit(models.TextChoices):

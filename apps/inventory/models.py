@@ -7,9 +7,9 @@ from django.contrib.postgres.fields import (
     RangeOperators,
 )
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
-from apps.catalog.models import CODE, GPUModel
+from apps.catalog.models import CODE, GPUModel, Plan
 from apps.core import realms
 from apps.core.clock import NeoNow
 from apps.core.models import Secret
@@ -35,6 +35,7 @@ class Site(realms.Public, models.Model):
     status_reason = models.CharField(max_length=300, default="", blank=True)
     cleans_automatically = models.BooleanField(default=False)  # nothing is sold until it is seen
     concurrency = models.PositiveSmallIntegerField(default=20)
+    turn_around_minutes = models.PositiveIntegerField(default=60)  # between two customers of a node
     failing_since = models.DateTimeField(null=True)
     last_error = models.TextField(default="", blank=True)
     last_seen_at = models.DateTimeField(null=True)
@@ -44,6 +45,11 @@ class Site(realms.Public, models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+def default_plans() -> list[str]:
+    """A node serves every plan until an operator says otherwise."""
+    return [str(plan) for plan in Plan.values]
 
 
 class Node(realms.Public, models.Model):
@@ -78,6 +84,9 @@ class Node(realms.Public, models.Model):
     seen_last_error = models.TextField(default="", blank=True)
     seen_changed_at = models.DateTimeField(null=True)
     seen_at = models.DateTimeField(null=True)
+    is_cordoned = models.BooleanField(default=False)  # keeps its service, is given to nobody new
+    plans = models.JSONField(default=default_plans)  # which plans it may serve
+    hardware = models.JSONField(default=dict)  # vendor, product, bios, bmc, nic and GPU firmware
     cleaned_at = models.DateTimeField(null=True)
     clean_proof = models.JSONField(null=True)  # steps, start, end, result, simulated
     created_at = models.DateTimeField(db_default=NeoNow())
@@ -151,8 +160,10 @@ class Ticket(realms.Public, models.Model):
     node = models.ForeignKey(Node, on_delete=models.PROTECT, related_name="tickets")
     title = models.CharField(max_length=200)
     detail = models.TextField(default="")
-    category = models.CharField(max_length=40, default="node")
+    category = models.CharField(max_length=40, default="node")  # node, gpu, nic, disk, bmc, power
+    action = models.CharField(max_length=200, default="", blank=True)  # what is done about it
     opened_at = models.DateTimeField(db_default=NeoNow())
+    updated_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
     resolution = models.TextField(default="")
 
@@ -161,15 +172,19 @@ class Ticket(realms.Public, models.Model):
 
 
 class Allocation(realms.Public, models.Model):
-    """A tenant holds GPUs of a node during a time; the database refuses a second holder."""
+    """A tenant holds GPUs of a node during a time; the database refuses a second holder.
+
+    With a reservation the node is held for its term; `service` is who lives there now, if anybody.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     node = models.ForeignKey(Node, on_delete=models.PROTECT, related_name="allocations")
     gpus = IntegerRangeField()  # slots [0, n): a whole node is all of them
     during = DateTimeRangeField()  # [start, end); the end may be infinity
     tenant = models.UUIDField()
-    order = models.UUIDField()
-    service = models.UUIDField()
+    order = models.UUIDField(null=True)
+    service = models.UUIDField(null=True)
+    reservation = models.UUIDField(null=True)
     gpu_count = models.PositiveIntegerField()
     created_at = models.DateTimeField(db_default=NeoNow())
     released_at = models.DateTimeField(null=True)
@@ -184,10 +199,20 @@ class Allocation(realms.Public, models.Model):
                     ("gpus", RangeOperators.OVERLAPS),
                     ("during", RangeOperators.OVERLAPS),
                 ],
-            )
+            ),
+            models.CheckConstraint(
+                name="allocation_has_a_holder",
+                condition=Q(service__isnull=False) | Q(reservation__isnull=False),
+            ),
         ]
         indexes = [
-            models.Index(fields=["tenant"], name="allocation_live", condition=Q(released_at=None))
+            models.Index(fields=["tenant"], name="allocation_live", condition=Q(released_at=None)),
+            models.Index(fields=["service"], name="allocation_of_service"),
+            models.Index(
+                fields=["reservation"],
+                name="allocation_of_reservation",
+                condition=Q(reservation__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -238,3 +263,62 @@ class AddressLease(realms.Public, models.Model):
 
     def __str__(self) -> str:
         return str(self.address)
+
+
+class Qualification(realms.Public, models.Model):
+    """A combination of hardware and firmware that was really deployed, proven and cleaned here."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    fingerprint = models.CharField(max_length=64, unique=True)  # of `hardware`, sorted
+    hardware = models.JSONField(default=dict)  # server, BMC, NIC, GPU, driver and firmware versions
+    is_simulated = models.BooleanField(default=False)
+    deploys = models.PositiveIntegerField(default=0)
+    cleanings = models.PositiveIntegerField(default=0)
+    first_proven_at = models.DateTimeField(null=True)
+    last_proven_at = models.DateTimeField(null=True)
+    last_cleaned_at = models.DateTimeField(null=True)
+    last_node = models.ForeignKey(Node, null=True, on_delete=models.PROTECT)
+    last_run = models.UUIDField(null=True)  # where its evidence stands
+
+    def __str__(self) -> str:
+        return self.fingerprint[:12]
+
+
+class Maintenance(realms.Public, models.Model):
+    """Planned work on nodes, announced to the tenants it touches."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="maintenances")
+    nodes = models.ManyToManyField(Node, through="MaintenanceNode", related_name="maintenances")
+    title = models.CharField(max_length=200)
+    detail = models.TextField(default="", blank=True)
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    announced_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)  # closed or cancelled by a person
+    created_at = models.DateTimeField(db_default=NeoNow())
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="maintenance_ends_after_it_begins", condition=Q(ends_at__gt=F("starts_at"))
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class MaintenanceNode(realms.Public, models.Model):
+    """A node that planned work touches."""
+
+    maintenance = models.ForeignKey(Maintenance, on_delete=models.CASCADE)
+    node = models.ForeignKey(Node, on_delete=models.PROTECT)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["maintenance", "node"], name="maintenance_node_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.node_id} in {self.maintenance_id}"

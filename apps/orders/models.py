@@ -12,7 +12,7 @@ from apps.catalog.models import BillingBasis, Plan
 from apps.core import realms
 from apps.core.clock import NeoNow
 from apps.core.uuids import uuid7
-from apps.orders.states import OrderStatus, ServiceState
+from apps.orders.states import ApprovalStatus, OrderStatus, ReservationStatus, ServiceState
 
 
 class PriceRule(models.TextChoices):
@@ -27,6 +27,11 @@ class IfUnavailable(models.TextChoices):
 
     FAIL = "fail", "fail"
     QUEUE = "queue", "queue"
+
+
+class _Seconds(Func):
+    template = "date_trunc('second', %(expressions)s)"
+    output_field: Any = models.DateTimeField()
 
 
 class TenantLimit(realms.Public, models.Model):
@@ -71,6 +76,10 @@ class Quote(realms.Tenant, models.Model):
     price_kind = models.CharField(max_length=10)
     contract_id = models.UUIDField(null=True)
     vat_rate = models.DecimalField(max_digits=6, decimal_places=4)
+    reservation_id = models.UUIDField(null=True)  # an order under a reservation
+    starts_at = models.DateTimeField(null=True)
+    ends_at = models.DateTimeField(null=True)
+    accepts_recall = models.BooleanField(default=False)
     terms = models.JSONField(default=dict)  # what the customer was shown
     created_by = models.ForeignKey(User, on_delete=models.PROTECT)
     created_at = models.DateTimeField(db_default=NeoNow())
@@ -107,6 +116,12 @@ class Order(realms.Tenant, models.Model):
     price_id = models.UUIDField()
     unit_price = models.DecimalField(max_digits=18, decimal_places=6)
     contract_id = models.UUIDField(null=True)
+    reservation = models.ForeignKey(
+        "Reservation", null=True, on_delete=models.PROTECT, related_name="orders"
+    )
+    starts_at = models.DateTimeField(null=True)  # asked for; None: as soon as possible
+    ends_at = models.DateTimeField(null=True)  # agreed end; None: until terminated
+    accepts_recall = models.BooleanField(default=False)  # may lose a server that is reserved later
     if_unavailable = models.CharField(max_length=10, choices=IfUnavailable.choices)
     placed_at = models.DateTimeField(null=True)
     decided_at = models.DateTimeField(null=True)
@@ -129,6 +144,111 @@ class Order(realms.Tenant, models.Model):
         return self.quantity * self.gpus_each
 
 
+class Reservation(realms.Tenant, models.Model):
+    """Capacity held for a term, paid whether used or not, at one price to the end of the term."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    serial = models.PositiveIntegerField(unique=True, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="reservations")
+    placed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="reservations")
+    status = models.CharField(
+        max_length=20, choices=ReservationStatus.choices, default=ReservationStatus.REQUESTED
+    )
+    status_reason = models.CharField(max_length=400, default="", blank=True)
+    name = models.CharField(max_length=80)
+    offering_id = models.UUIDField()
+    sku = models.CharField(max_length=60)
+    offering_name = models.CharField(max_length=120)
+    site_id = models.UUIDField()
+    site_code = models.CharField(max_length=60)
+    quantity = models.PositiveSmallIntegerField()
+    gpus_each = models.PositiveIntegerField()
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    currency = models.CharField(max_length=3)
+    price_id = models.UUIDField()
+    unit_price = models.DecimalField(max_digits=18, decimal_places=6)  # of one GPU-hour
+    contract_id = models.UUIDField(null=True)
+    begun_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)  # the end that counts: never the time of a late job
+    created_at = models.DateTimeField(db_default=NeoNow())
+
+    class Meta:
+        indexes = [models.Index(fields=["-created_at", "-id"], name="reservation_newest")]
+        constraints = [
+            models.CheckConstraint(
+                name="reservation_ends_after_it_begins", condition=Q(ends_at__gt=F("starts_at"))
+            ),
+            models.CheckConstraint(
+                name="reservation_in_whole_seconds",
+                condition=Q(starts_at=_Seconds("starts_at")) & Q(ends_at=_Seconds("ends_at")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.number
+
+    @property
+    def number(self) -> str:
+        """What people call it: RSV-000003."""
+        return f"RSV-{self.serial:06d}"
+
+    @property
+    def gpus(self) -> int:
+        """All GPUs it holds."""
+        return self.quantity * self.gpus_each
+
+
+class OrderPolicy(realms.Tenant, models.Model):
+    """What a tenant's administrators decided about orders of their own people; at most one row."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    approval_from_gpus = models.PositiveIntegerField(null=True)  # None: no approval is needed
+    approval_hours = models.PositiveIntegerField(default=72)
+    longest_days = models.PositiveIntegerField(null=True)  # of a service; None: no limit
+    updated_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="one_order_policy", condition=Q(id=1))]
+
+    def __str__(self) -> str:
+        return f"approval from {self.approval_from_gpus} GPUs"
+
+
+class Approval(realms.Tenant, models.Model):
+    """A question to the tenant's administrators about an order or a reservation."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    order = models.OneToOneField(
+        Order, null=True, on_delete=models.PROTECT, related_name="approval"
+    )
+    reservation = models.OneToOneField(
+        Reservation, null=True, on_delete=models.PROTECT, related_name="approval"
+    )
+    status = models.CharField(
+        max_length=12, choices=ApprovalStatus.choices, default=ApprovalStatus.WAITING
+    )
+    asked_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    asked_at = models.DateTimeField(db_default=NeoNow())
+    rule = models.CharField(max_length=200)  # why it was asked: the rule and its figures
+    expires_at = models.DateTimeField()
+    decided_by = models.ForeignKey(User, null=True, on_delete=models.PROTECT, related_name="+")
+    decided_at = models.DateTimeField(null=True)
+    reason = models.CharField(max_length=400, default="", blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="approval_of_one_thing",
+                condition=Q(order__isnull=False, reservation=None)
+                | Q(order=None, reservation__isnull=False),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.status}"
+
+
 class Condition(models.TextChoices):
     """What the customer sees on top of the ledger state."""
 
@@ -140,6 +260,11 @@ class Condition(models.TextChoices):
     DELAYED = "delayed", "delayed"
     LOOKED_AT = "looked_at", "looked_at"
     DEGRADED = "degraded", "degraded"
+    POWERING = "powering", "powering"
+    REBOOTING = "rebooting", "rebooting"
+    REINSTALLING = "reinstalling", "reinstalling"
+    RESCUING = "rescuing", "rescuing"
+    RESCUE = "rescue", "rescue"
 
 
 class Service(realms.Tenant, models.Model):
@@ -169,6 +294,11 @@ class Service(realms.Tenant, models.Model):
     run_id = models.UUIDField(null=True)  # the work under way or last done
     version = models.PositiveIntegerField(default=1)  # quantity version: a resize is a new one
     is_protected = models.BooleanField(default=False)
+    tags = models.JSONField(default=dict)  # the customer's own names and values
+    reservation_id = models.UUIDField(null=True)  # lives on a node of this reservation
+    ends_at = models.DateTimeField(null=True)  # terminated by itself at this instant
+    recalled_at = models.DateTimeField(null=True)  # when it has to leave a borrowed node
+    suspended_until = models.DateTimeField(null=True)  # a suspension is capped, then it ends
     ready_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(db_default=NeoNow())
@@ -181,11 +311,6 @@ class Service(realms.Tenant, models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-
-class _Seconds(Func):
-    template = "date_trunc('second', %(expressions)s)"
-    output_field: Any = models.DateTimeField()
 
 
 class FactSource(models.TextChoices):
@@ -248,7 +373,10 @@ class QueueEntry(realms.Public, models.Model):
     offering = models.UUIDField()
     resource_class = models.CharField(max_length=80)
     gpus = models.PositiveIntegerField()
+    quantity = models.PositiveSmallIntegerField(default=1)
+    service = models.UUIDField(null=True)  # a service that lost its node; it goes before orders
     entered_at = models.DateTimeField(db_default=NeoNow())
+    expires_at = models.DateTimeField(null=True)
     left_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -262,6 +390,57 @@ class QueueEntry(realms.Public, models.Model):
 
     def __str__(self) -> str:
         return f"{self.order}"
+
+
+class Deadline(realms.Public, models.Model):
+    """Something falls due for a tenant's thing at an instant; one dispatcher serves them all.
+
+    The instant that counts is `due_at`, however late the dispatcher comes.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    tenant = models.UUIDField()
+    kind = models.CharField(max_length=40)  # order.start, service.end, reservation.begin …
+    subject = models.UUIDField()
+    due_at = models.DateTimeField()
+    attempts = models.PositiveIntegerField(default=0)
+    next_try_at = models.DateTimeField()  # due_at at first; later after a failure
+    last_error = models.CharField(max_length=400, default="", blank=True)
+    done_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "subject"], condition=Q(done_at=None), name="one_open_deadline"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["next_try_at"], name="deadline_due", condition=Q(done_at=None))
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} at {self.due_at}"
+
+
+class ReservationProjection(realms.Public, models.Model):
+    """What the console's lists show of reservations; written in the transaction of the change."""
+
+    reservation = models.UUIDField(primary_key=True)
+    tenant = models.UUIDField()
+    number = models.CharField(max_length=20)
+    name = models.CharField(max_length=80)
+    sku = models.CharField(max_length=60)
+    site_code = models.CharField(max_length=60)
+    quantity = models.PositiveSmallIntegerField()
+    gpus = models.PositiveIntegerField()
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    status = models.CharField(max_length=20, choices=ReservationStatus.choices)
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField(db_default=NeoNow())
+
+    def __str__(self) -> str:
+        return self.number
 
 
 class OrderProjection(realms.Public, models.Model):

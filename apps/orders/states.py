@@ -13,12 +13,14 @@ class OrderStatus(models.TextChoices):
     """What became of a request."""
 
     DRAFT = "draft", _("Draft")
-    PLACED = "placed", _("Placed")
+    PLACED = "placed", _("Waiting for approval")
     APPROVED = "approved", _("Approved")
+    SCHEDULED = "scheduled", _("Scheduled")
     QUEUED = "queued", _("In queue")
     ACCEPTED = "accepted", _("Accepted")
     REFUSED = "refused", _("Refused")
     CANCELLED = "cancelled", _("Cancelled")
+    EXPIRED = "expired", _("Expired")
     CLOSED = "closed", _("Closed")
 
 
@@ -28,11 +30,61 @@ ORDER = Machine("order", [
     # verb      from                                 to
     ("place",   O.DRAFT,                             O.PLACED),
     ("approve", O.PLACED,                            O.APPROVED),
-    ("queue",   O.APPROVED,                          O.QUEUED),
-    ("accept",  (O.APPROVED, O.QUEUED),              O.ACCEPTED),
-    ("refuse",  (O.PLACED, O.APPROVED, O.QUEUED),    O.REFUSED),
-    ("cancel",  (O.DRAFT, O.PLACED, O.APPROVED, O.QUEUED, O.ACCEPTED), O.CANCELLED),
+    ("schedule", O.APPROVED,                         O.SCHEDULED),
+    ("queue",   (O.APPROVED, O.SCHEDULED),           O.QUEUED),
+    ("accept",  (O.APPROVED, O.SCHEDULED, O.QUEUED), O.ACCEPTED),
+    ("refuse",  (O.PLACED, O.APPROVED, O.SCHEDULED, O.QUEUED), O.REFUSED),
+    ("expire",  (O.PLACED, O.SCHEDULED, O.QUEUED),   O.EXPIRED),
+    ("cancel",  (O.DRAFT, O.PLACED, O.APPROVED, O.SCHEDULED, O.QUEUED, O.ACCEPTED),
+                                                     O.CANCELLED),
     ("close",   O.ACCEPTED,                          O.CLOSED),
+])  # fmt: skip
+
+
+class ReservationStatus(models.TextChoices):
+    """Where an agreement on future capacity is; every open status expires with its term."""
+
+    REQUESTED = "requested", _("Waiting for approval")
+    BOOKED = "booked", _("Booked")
+    ACTIVE = "active", _("Active")
+    SUSPENDED = "suspended", _("Suspended")
+    REFUSED = "refused", _("Refused")
+    CANCELLED = "cancelled", _("Cancelled")
+    EXPIRED = "expired", _("Expired")
+
+
+V = ReservationStatus
+
+RESERVATION = Machine("reservation", [
+    # verb      from                                               to
+    ("book",    V.REQUESTED,                                       V.BOOKED),
+    ("refuse",  V.REQUESTED,                                       V.REFUSED),
+    ("begin",   V.BOOKED,                                          V.ACTIVE),
+    ("suspend", (V.BOOKED, V.ACTIVE),                              V.SUSPENDED),
+    ("resume",  V.SUSPENDED,                                       V.ACTIVE),
+    ("cancel",  (V.REQUESTED, V.BOOKED),                           V.CANCELLED),
+    ("expire",  (V.REQUESTED, V.BOOKED, V.ACTIVE, V.SUSPENDED),    V.EXPIRED),
+])  # fmt: skip
+
+
+class ApprovalStatus(models.TextChoices):
+    """What became of a question to the tenant's administrators."""
+
+    WAITING = "waiting", _("Waiting")
+    APPROVED = "approved", _("Approved")
+    REFUSED = "refused", _("Refused")
+    EXPIRED = "expired", _("Expired")
+    WITHDRAWN = "withdrawn", _("Withdrawn")
+
+
+P = ApprovalStatus
+
+APPROVAL = Machine("approval", [
+    # verb       from       to
+    ("approve",  P.WAITING, P.APPROVED),
+    ("refuse",   P.WAITING, P.REFUSED),
+    ("expire",   P.WAITING, P.EXPIRED),
+    ("withdraw", P.WAITING, P.WITHDRAWN),
 ])  # fmt: skip
 
 

@@ -40,6 +40,7 @@ class StepStatus(models.TextChoices):
     WAITING = "waiting", _("Waiting")
     DONE = "done", _("Done")
     FAILED = "failed", _("Failed")
+    SKIPPED = "skipped", _("Skipped")
     UNDONE = "undone", _("Undone")
     LEAKED = "leaked", _("Not undone")
 
@@ -52,6 +53,48 @@ STEP = Machine("step", [
     ("wait",    T.RUNNING,                                T.WAITING),
     ("finish",  T.RUNNING,                                T.DONE),
     ("fail",    (T.RUNNING, T.WAITING),                   T.FAILED),
-    ("undo",    (T.RUNNING, T.WAITING, T.DONE, T.FAILED, T.LEAKED), T.UNDONE),
-    ("leak",    (T.RUNNING, T.WAITING, T.DONE, T.FAILED), T.LEAKED),
+    ("skip",    (T.PENDING, T.RUNNING, T.WAITING, T.FAILED), T.SKIPPED),
+    ("undo",    (T.RUNNING, T.WAITING, T.DONE, T.SKIPPED, T.FAILED, T.LEAKED), T.UNDONE),
+    ("leak",    (T.RUNNING, T.WAITING, T.DONE, T.SKIPPED, T.FAILED), T.LEAKED),
+])  # fmt: skip
+
+
+class FindingKind(models.TextChoices):
+    """How belief and reality may differ."""
+
+    ORPHAN_SERVER = "orphan_server", _("A server runs that no service owns")
+    LOST_SERVER = "lost_server", _("A service's server is not running")
+    WRONG_INSTANCE = "wrong_instance", _("The node serves another instance than we believe")
+    POWER = "power", _("Power is not as it should be")
+    MAINTENANCE = "maintenance", _("The node is in maintenance at the site")
+    NODE_GONE = "node_gone", _("The site no longer lists the node")
+    NODE_UNKNOWN = "node_unknown", _("The site has a node we do not know")
+    NOT_CLEANED = "not_cleaned", _("Available at the site without a cleaning since its last lease")
+    STUCK = "stuck", _("In one state for longer than it may take")
+    LESSEE = "lessee", _("The node still carries a former customer")
+    ORPHAN_CLAIM = "orphan_claim", _("A claim at the site that no run holds")
+    ORPHAN_PORT = "orphan_port", _("A network port that no service owns")
+    ORPHAN_VOLUME = "orphan_volume", _("A volume that no service owns")
+    ORPHAN_ADDRESS = "orphan_address", _("An address is held for a service that has ended")
+
+
+class FindingStatus(models.TextChoices):
+    """What became of a finding."""
+
+    OPEN = "open", _("Open")
+    FIXING = "fixing", _("Being fixed")
+    FIXED = "fixed", _("Fixed")
+    GONE = "gone", _("No longer seen")
+    ACCEPTED = "accepted", _("Accepted")
+
+
+F = FindingStatus
+
+FINDING = Machine("finding", [
+    # verb      from                to
+    ("fix",     F.OPEN,             F.FIXING),
+    ("fixed",   (F.OPEN, F.FIXING), F.FIXED),
+    ("reopen",  F.FIXING,           F.OPEN),
+    ("vanish",  (F.OPEN, F.FIXING), F.GONE),
+    ("accept",  F.OPEN,             F.ACCEPTED),
 ])  # fmt: skip

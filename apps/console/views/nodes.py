@@ -323,7 +323,7 @@ def _allocation_table(allocations: Sequence[Allocation]) -> Table:
                     cells.tenant_link(held.tenant, names.tenant_name),
                     show.stacked(
                         names.service_name or show.NOTHING,
-                        cells.order_link(held.order, names.number),
+                        cells.order_link(held.order, names.number) if held.order else "",
                     ),
                     held.gpu_count,
                     show.instant(held.created_at),

@@ -40,7 +40,7 @@ def allocate(
     traits: Iterable[str],
     gpus_each: int,
     tenant: UUID,
-    order: UUID,
+    order: UUID | None,
     services: Sequence[UUID],
 ) -> list[Allocation]:
     """Give each service a whole node of its own, from now on without an end; all of them or none.
@@ -148,7 +148,7 @@ def replace_allocation(
 def _take(
     wanted: dict[str, Any],
     tenant: UUID,
-    order: UUID,
+    order: UUID | None,
     services: Sequence[UUID],
     *,
     skip_locked: bool,
