@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connections
 
 from tests import databases
-from tests.needs import needs
+from tests.needs import IRONIC_ANSWERS, needs
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -33,6 +33,18 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", connect)
+
+
+@pytest.fixture(autouse=True)
+def _ironic_answers(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Nobody crashes the lab's Ironic under a test; one with a product is alone with it anyway."""
+    alone = "product" in request.fixturenames
+    if alone or request.node.get_closest_marker("ironic") is None:
+        yield
+        return
+    with psycopg.connect(databases.superuser_url(), autocommit=True) as gate:
+        gate.execute("SELECT pg_advisory_lock_shared(%s)", [IRONIC_ANSWERS])
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+IRONIC_ANSWERS = 7304  # advisory lock: shared by who asks the lab, exclusive for who crashes it
+
 
 def chromium() -> str | None:
     """The path of Debian's Chromium."""

@@ -30,7 +30,7 @@ from apps.provisioning.models import Run
 from apps.provisioning.states import OPEN
 from apps.tenancy.context import platform_context, tenant_context
 from apps.tenancy.models import Tenant
-from tests import builders, databases
+from tests import builders, databases, needs
 from tests.integration.provisioning.world import KEY
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -173,6 +173,14 @@ def product_on(
         finally:
             made.stop()
             make_free(resource_class)
+
+
+@contextmanager
+def ironic_for_itself() -> Iterator[None]:
+    """Nobody else asks the lab's Ironic meanwhile (see `tests.conftest`), so it may be crashed."""
+    with psycopg.connect(databases.superuser_url(), autocommit=True) as gate:
+        gate.execute("SELECT pg_advisory_lock(%s)", [needs.IRONIC_ANSWERS])
+        yield
 
 
 # ---------------------------------------------------------------------- the world
