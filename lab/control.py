@@ -1,4 +1,4 @@
-"""Asking a running ./dev for an accident: tests and drills crash the lab or restart the database.
+"""Asking a running ./dev for an accident: tests and drills crash a service or restart a store.
 
 A request is an empty file in the instance's `control` folder; it is gone once it has been done.
 """
@@ -8,14 +8,19 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from lab import ironic, stores
+from lab import ironic, services, stores
 from lab.instance import Instance, say
 from lab.processes import Children
 
-CRASH_IRONIC = "crash-ironic"  # SIGKILL, and it stays down
-START_IRONIC = "start-ironic"  # answers again when this is done
-RESTART_DATABASE = "restart-database"  # the product's, losing every connection
-VERBS = (CRASH_IRONIC, START_IRONIC, RESTART_DATABASE)
+CRASHABLE = ("ironic", "worker", "beat", "web", "guests")  # by SIGKILL, and they stay down
+RESTARTABLE = ("database", "broker")  # the product's; the broker forgets every message
+CRASH_IRONIC, START_IRONIC = "crash-ironic", "start-ironic"
+RESTART_DATABASE = "restart-database"
+VERBS = (
+    *(f"crash-{name}" for name in CRASHABLE),
+    *(f"start-{name}" for name in CRASHABLE),  # answers again when this is done
+    *(f"restart-{name}" for name in RESTARTABLE),
+)
 
 
 def request(folder: Path, verb: str, *, seconds: float = 60) -> None:
@@ -47,15 +52,39 @@ def serve(instance: Instance, children: Children) -> None:
     for verb in VERBS:
         wish = folder(instance) / verb
         if wish.exists():
-            _do(verb, instance, children)
+            what, _dash, name = verb.partition("-")
+            _DO[what](name, instance, children)
             say(f"{verb}: done")
             wish.unlink()
 
 
-def _do(verb: str, instance: Instance, children: Children) -> None:
-    if verb == CRASH_IRONIC:
-        ironic.crash(children)
-    elif verb == START_IRONIC and not children.find("ironic"):
+def _crash(name: str, instance: Instance, children: Children) -> None:
+    children.crash(name)
+
+
+def _start(name: str, instance: Instance, children: Children) -> None:
+    if children.find(name):
+        return
+    if name == "ironic":
         ironic.wait_until_ready(instance, children, ironic.begin(instance, children))
-    elif verb == RESTART_DATABASE:
+        return
+    environment = services.web_environment(instance, "dev")
+    if name == "web":
+        services.wait_for_web(
+            instance, children, services.start_web(instance, children, environment)
+        )
+    elif name == "guests":
+        services.start_guests(instance, children)
+    else:
+        {"worker": services.start_worker, "beat": services.start_beat}[name](children, environment)
+
+
+def _restart(name: str, instance: Instance, children: Children) -> None:
+    if name == "database":
         stores.restart_cluster(instance, children, "product")
+    else:
+        children.crash("valkey")
+        stores.start_valkey(instance, children)
+
+
+_DO = {"crash": _crash, "start": _start, "restart": _restart}

@@ -24,7 +24,7 @@ import httpx
 
 ROOT = Path(__file__).resolve().parents[1]
 USE_SECONDS = 10
-LONGEST = 150.0
+LONGEST = 900.0  # long enough for somebody to crash Ironic or the worker and bring them back
 SKU, TRIAL, SITE = "bm.h200.8x", "bm.h200.8x.trial", "lab-1"
 BEGAN = time.monotonic()
 
@@ -152,6 +152,8 @@ def follow(owner: Person, order: dict[str, Any], wanted: str) -> dict[str, Any]:
         progress = service["progress"]
         if progress and progress["status"] in ("forward", "undoing"):
             words = f"step {progress['step']} of {progress['of']}: {progress['label']}"
+            if service["condition"] not in ("", "working"):
+                words += f" ({service['condition'].replace('_', ' ')})"
             if words != said:
                 tell(f"  {words}")
                 said = words

@@ -7,7 +7,6 @@ import concurrent.futures
 import hashlib
 import json
 import os
-import signal
 import subprocess
 import time
 import urllib.error
@@ -191,14 +190,6 @@ def wait_until_ready(instance: Instance, children: Children, child: Child) -> No
     """Wait until the conductor has registered its hardware."""
     lab = Client(url(instance), instance.secret("ironic"))
     children.until("Ironic", lab.ready, child, seconds=90)
-
-
-def crash(children: Children) -> None:
-    """Kill Ironic as a power cut would."""
-    child = children.find("ironic")
-    if child:
-        os.killpg(child.process.pid, signal.SIGKILL)
-        children.stop("ironic")
 
 
 # ------------------------------------------------------------------ its API

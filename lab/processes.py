@@ -179,21 +179,39 @@ class Children:
                 die(f"{what} did not start; the end of {child.log}:\n{tail(child.log)}")
             time.sleep(0.03)
 
-    def watch(self, *, until: Callable[[], bool], each: Callable[[], None]) -> None:
-        """Live until `until` says so, doing `each` between; a child that ends stops everything."""
+    def watch(
+        self, *, until: Callable[[], bool], each: Callable[[], None], spared: Sequence[str] = ()
+    ) -> None:
+        """Live until `until` says so, doing `each` between.
+
+        A child that ends by itself stops everything; one of `spared` that was killed is only told
+        of, for that may be a drill.
+        """
         while not until():  # the main thread must live: the tie to children is bound to it
             each()
-            for child in self.running:
-                if child.process.poll() is not None:
+            for child in [one for one in self.running if one.process.poll() is not None]:
+                code = child.process.returncode
+                if child.name not in spared or code != -signal.SIGKILL:
                     die(
-                        f"{child.name} ended with code {child.process.returncode}; "
+                        f"{child.name} ended with code {code}; "
                         f"the end of {child.log}:\n{tail(child.log)}"
                     )
+                self.crash(child.name)
+                say(f"{child.name} was killed; ./dev start {child.name} brings it back")
             time.sleep(0.05)
 
     def find(self, name: str) -> Child | None:
         """The child of that name, if it was started."""
         return next((child for child in self.running if child.name == name), None)
+
+    def crash(self, name: str) -> None:
+        """Kill a service and what it has started, as a power cut would; it stays down."""
+        child = self.find(name)
+        if child:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.process.pid, signal.SIGKILL)
+            child.process.wait()
+            self.running.remove(child)
 
     def stop(self, *names: str) -> None:
         """Stop these services at the same time, firmly if they are slow."""

@@ -88,7 +88,8 @@ def _start_product(
     children.finish("upgrade", upgrade)
     environment = services.web_environment(instance, "dev")
     web = services.start_web(instance, children, environment)
-    services.start_workers(children, environment)
+    services.start_worker(children, environment)
+    services.start_beat(children, environment)
     return web
 
 
@@ -135,7 +136,9 @@ def attend(
     instance: Instance, children: Children, until: Callable[[], bool] = lambda: False
 ) -> None:
     """Keep the services running and do what tests and drills ask for."""
-    children.watch(until=until, each=lambda: control.serve(instance, children))
+    children.watch(
+        until=until, each=lambda: control.serve(instance, children), spared=control.CRASHABLE
+    )
 
 
 def foreground(

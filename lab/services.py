@@ -7,6 +7,7 @@ import signal
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from lab import ironic
@@ -134,24 +135,31 @@ def start_web(instance: Instance, children: Children, environment: Mapping[str, 
     )
 
 
-def start_workers(children: Children, environment: Mapping[str, str]) -> None:
-    """Start the Celery worker and the scheduler."""
-    celery = [python(), "-m", "celery", "-A", "neocloud"]
+def start_worker(children: Children, environment: Mapping[str, str]) -> None:
+    """Start the Celery worker."""
     children.start(
         "worker",
         [
-            *(*celery, "worker", "-c", 2, "-Q", "engine,default", "-l", "info"),
+            *(*_celery(), "worker", "-c", 2, "-Q", "engine,default", "-l", "info"),
             *("--without-gossip", "--without-mingle"),
         ],
         firm_signal=signal.SIGQUIT,  # its polite stop waits for the running task
         environment=environment,
     )
+
+
+def start_beat(children: Children, environment: Mapping[str, str]) -> None:
+    """Start the scheduler."""
     schedule = children.instance.folder / "beat"
     children.start(
         "beat",
-        [*celery, "beat", "-l", "info", "-s", schedule, "--pidfile="],
+        [*_celery(), "beat", "-l", "info", "-s", schedule, "--pidfile="],
         environment=environment,
     )
+
+
+def _celery() -> list[str | Path]:
+    return [python(), "-m", "celery", "-A", "neocloud"]
 
 
 def wait_for_web(instance: Instance, children: Children, child: Child) -> None:

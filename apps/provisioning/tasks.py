@@ -29,7 +29,7 @@ def _send(run_id: UUID) -> None:
         log.warning("run.wake_lost", run=str(run_id), error=str(error))
 
 
-@shared_task(platform=True)
+@shared_task(platform=True, time_limit=80)
 def advance_run(run_id: str) -> None:
     """Advance one run as far as it goes."""
     runs.advance(UUID(run_id))

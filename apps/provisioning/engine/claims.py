@@ -14,7 +14,7 @@ from apps.core import clock
 from apps.provisioning.models import Run
 from apps.provisioning.states import MOVING
 
-LEASE = timedelta(seconds=180)  # longer than Celery's hard limit, which is longer than any call
+LEASE = timedelta(seconds=90)  # longer than the task's hard limit, which is longer than any step
 
 
 class LostClaim(Exception):

@@ -34,7 +34,7 @@ from apps.provisioning.states import RUN, STEP, RunStatus
 from apps.tenancy.context import tenant_by_id, tenant_context
 
 log = structlog.get_logger(__name__)
-BUDGET_SECONDS = 45.0  # a worker gives a run back after this, at the next step
+BUDGET_SECONDS = 12.0  # a worker gives a run back after this, at the next step
 
 
 def advance(run_id: UUID) -> bool:
