@@ -27,6 +27,7 @@ app.conf.beat_schedule = {
     "watch-sites": _every(2.0, "apps.provisioning.tasks.watch_sites"),
     "sweep-runs": _every(2.0, "apps.provisioning.tasks.sweep_runs"),
     "serve-queues": _every(5.0, "apps.orders.tasks.serve_queues"),
+    "serve-deadlines": _every(5.0, "apps.orders.tasks.serve_deadlines"),
     "send-notices": _every(5.0, "apps.notices.tasks.send_notices"),
     "seal-audit": _every(30.0, "apps.audit.tasks.seal_platform"),
 }

@@ -264,6 +264,7 @@ TASKS: dict[str, str] = {
     "apps.audit.tasks.seal_tenant": "tenant",
     "apps.invoicing.tasks.close_month": "platform",
     "apps.notices.tasks.send_notices": "platform",
+    "apps.orders.tasks.serve_deadlines": "platform",
     "apps.orders.tasks.serve_queues": "platform",
     "apps.provisioning.tasks.advance_run": "platform",
     "apps.provisioning.tasks.sweep_runs": "platform",

@@ -1,9 +1,9 @@
-"""The queue, as Celery runs it."""
+"""The queue and what falls due, as Celery runs them."""
 
 import structlog
 from celery import shared_task
 
-from apps.orders import services
+from apps.orders import deadlines, services
 from apps.orders.models import QueueEntry
 from apps.orders.selectors import queue_heads
 from apps.tenancy.context import tenant_by_id, tenant_context
@@ -18,6 +18,12 @@ def serve_queues() -> None:
         served = [_serve(entry) for entry in queue_heads()]
         if not any(served):
             return
+
+
+@shared_task(platform=True)
+def serve_deadlines() -> None:
+    """Do what has fallen due."""
+    deadlines.serve_due()
 
 
 def _serve(entry: QueueEntry) -> bool:
