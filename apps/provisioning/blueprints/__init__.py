@@ -4,9 +4,13 @@ from apps.provisioning.blueprints.bare_metal import BARE_METAL
 from apps.provisioning.blueprints.bare_metal_removal import BARE_METAL_REMOVAL
 from apps.provisioning.engine.steps import Blueprint
 
-ALL = {(one.name, one.version): one for one in (BARE_METAL, BARE_METAL_REMOVAL)}
-BUILDERS = {"bare_metal": BARE_METAL}  # service model → what makes it
-REMOVERS = {"bare_metal": BARE_METAL_REMOVAL}  # service model → what removes it
+TABLE = (  # one line each; the newest version of a name comes last
+    BARE_METAL,
+    BARE_METAL_REMOVAL,
+)
+ALL = {(one.name, one.version): one for one in TABLE}
+BUILDERS = {one.makes: one for one in TABLE if one.makes}  # service model → what makes it
+REMOVERS = {one.removes: one for one in TABLE if one.removes}  # service model → what removes it
 
 
 def get(name: str, version: int) -> Blueprint:

@@ -2,6 +2,7 @@
 over.
 """
 
+from dataclasses import dataclass, field
 from datetime import timedelta
 from ipaddress import ip_network
 from typing import Any
@@ -18,7 +19,7 @@ from apps.orders.models import Service
 from apps.orders.states import ServiceState
 from apps.provisioning import evidence_words
 from apps.provisioning.blueprints import node_moves
-from apps.provisioning.engine.steps import Blueprint, Done, Outcome, Step, Wait, Work
+from apps.provisioning.engine.steps import Blueprint, Done, Outcome, Output, Step, Wait, Work
 from apps.provisioning.models import CallHome, Run
 from apps.provisioning.ports import Deployment
 from apps.provisioning.probe import render_probe
@@ -30,6 +31,35 @@ CONDUCTOR_DIED = "can't be resumed by conductor"
 DEPLOYING = ("deploying", "wait call-back", "deploy hold")
 
 
+@dataclass(frozen=True)
+class Claimed(Output, step="claim_node"):
+    """The instance Ironic's allocation names."""
+
+    instance: str
+
+
+@dataclass(frozen=True)
+class Leased(Output, step="lease_address"):
+    """How the server is reached: its address with the prefix, its way out, its names."""
+
+    address: str
+    gateway: str
+    dns: list[str]
+    vlan: int | None
+
+    @property
+    def ip(self) -> str:
+        """The address without the prefix."""
+        return self.address.partition("/")[0]
+
+
+@dataclass(frozen=True)
+class Proven(Output, step="prove_ready"):
+    """What the server said of itself that its customer needs."""
+
+    host_keys: list[str] = field(default_factory=list)
+
+
 def claim_node(work: Work) -> Outcome:
     """Ironic agrees that the node is ours: its allocation carries the service's id."""
     held = work.compute.reserve(
@@ -37,7 +67,7 @@ def claim_node(work: Work) -> Outcome:
     )
     if not held:
         return Wait("the claim is being decided", seconds=1)
-    return Done({"instance": str(work.run.service)}, detail=work.server.name)
+    return Done(Claimed(str(work.run.service)), detail=work.server.name)
 
 
 def unclaim_node(work: Work) -> Outcome:
@@ -64,12 +94,7 @@ def lease_address(work: Work) -> Outcome:
     )
     prefix = ip_network(lease.pool.prefix).prefixlen
     return Done(
-        {
-            "address": f"{lease.address}/{prefix}",
-            "gateway": lease.pool.gateway,
-            "dns": lease.pool.dns,
-            "vlan": lease.vlan,
-        },
+        Leased(f"{lease.address}/{prefix}", lease.pool.gateway, lease.pool.dns, lease.vlan),
         evidence=[
             node_moves.proof(evidence_words.NETWORK, "", evidence_words.STATIC_NETWORK, ok=None)
         ],
@@ -123,7 +148,7 @@ def _deployment(work: Work) -> Deployment:
         token_hash=token_hash(token),
     )
     image = Image.objects.get(code=work.run.wanted["image"])
-    network = work.output_of("lease_address")
+    network = work.output(Leased)
     url = f"{work.site.call_home_url.rstrip('/')}/{work.run.pk}"
     return Deployment(
         image_source=image.source,
@@ -145,13 +170,13 @@ def _deployment(work: Work) -> Deployment:
     )
 
 
-def _network_data(work: Work, network: dict[str, Any]) -> dict[str, Any]:
+def _network_data(work: Work, network: Leased) -> dict[str, Any]:
     """OpenStack's network_data.json: one link, one static address, a default route.
 
     Format: https://docs.openstack.org/nova/latest/user/metadata.html
     """
     nic = work.server.nics.order_by("mac").first()
-    address, _slash, prefix = network["address"].partition("/")
+    prefix = network.address.partition("/")[2]
     return {
         "links": [
             {
@@ -166,12 +191,12 @@ def _network_data(work: Work, network: dict[str, Any]) -> dict[str, Any]:
                 "id": "network0",
                 "link": "link0",
                 "type": "ipv4",
-                "ip_address": address,
+                "ip_address": network.ip,
                 "netmask": str(ip_network(f"0.0.0.0/{prefix}").netmask),
-                "routes": [{"network": ANY, "netmask": ANY, "gateway": network["gateway"]}],
+                "routes": [{"network": ANY, "netmask": ANY, "gateway": network.gateway}],
             }
         ],
-        "services": [{"type": "dns", "address": one} for one in network["dns"]],
+        "services": [{"type": "dns", "address": one} for one in network.dns],
     }
 
 
@@ -201,7 +226,7 @@ def prove_ready(work: Work) -> Outcome:
     if invitation is None:
         return Wait("waiting for the server to call home", seconds=30)
     evidence = compare(
-        wanted={**work.run.wanted, "address": work.output_of("lease_address")["address"]},
+        wanted={**work.run.wanted, "address": work.output(Leased).address},
         report=invitation.report or {},
     )
     wrong = [item for item in evidence if item["ok"] is False]
@@ -213,7 +238,7 @@ def prove_ready(work: Work) -> Outcome:
         raise NodeFault(f"not what was bought: {found}")
     report = invitation.report or {}
     return Done(
-        {"host_keys": [str(key) for key in report.get("ssh_host_keys", [])]},
+        Proven([str(key) for key in report.get("ssh_host_keys", [])]),
         evidence=evidence,
         then=lambda: _note_gpus(work, report),
         detail=f"{len(evidence)} checks passed",
@@ -236,9 +261,9 @@ def hand_over(work: Work) -> Outcome:
     if service.state not in (ServiceState.PROVISIONING, ServiceState.ACTIVE):
         return Wait("the service is wanted no more", seconds=2)
     access = {
-        "address": work.output_of("lease_address")["address"].partition("/")[0],
+        "address": work.output(Leased).ip,
         "login": work.run.wanted["login"],
-        "host_keys": work.output_of("prove_ready").get("host_keys", []),
+        "host_keys": work.output(Proven).host_keys,
     }
     return Done(then=lambda: _mark_ready(work, access), detail=f"ready at {access['address']}")
 
@@ -273,6 +298,7 @@ def _settle_undone(run: Run) -> None:
 BARE_METAL = Blueprint(
     name="bare_metal",
     version=1,
+    makes="bare_metal",
     replaces_nodes=True,
     on_success=_nothing_more,
     on_undone=_settle_undone,

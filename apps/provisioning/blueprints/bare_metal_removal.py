@@ -42,7 +42,7 @@ def remove(work: Work) -> Outcome:
         )
     if isinstance(outcome, Wait):
         return outcome
-    cleaning = outcome.output.get("cleaning") or {}
+    cleaning = outcome.stored.get("cleaning") or {}
     return Done(
         outcome.output,
         evidence=[
@@ -77,6 +77,7 @@ def _end(run: Run) -> None:
 BARE_METAL_REMOVAL = Blueprint(
     name="bare_metal_removal",
     version=1,
+    removes="bare_metal",
     on_success=_end,
     on_undone=_end,
     steps=(

@@ -120,7 +120,7 @@ def _store(run: Run, blueprint: Blueprint, step: Step, outcome: Outcome) -> bool
             return True
         record = RunStep.objects.select_for_update().get(run=run, position=fresh.position)
         _finish_record(record, outcome)
-        fresh.inputs = {**fresh.inputs, step.name: outcome.output}
+        fresh.inputs = {**fresh.inputs, step.name: outcome.stored}
         fresh.position += 1
         journal.write(run, "done", step=step.name, detail=outcome.detail)
         if outcome.then is not None:
@@ -144,7 +144,7 @@ def _store(run: Run, blueprint: Blueprint, step: Step, outcome: Outcome) -> bool
 def _finish_record(record: RunStep, outcome: Done) -> None:
     STEP.move(record, "finish")
     record.ended_at = clock.now()
-    record.output, record.evidence = outcome.output, outcome.evidence
+    record.output, record.evidence = outcome.stored, outcome.evidence
     record.error_kind = record.error = ""
     record.save()
 

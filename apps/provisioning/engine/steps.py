@@ -1,9 +1,9 @@
 """The contract of a step: what it may do, what it answers, how a blueprint lists it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar, Self, TypeVar
 
 from django.utils.functional import Promise
 
@@ -12,6 +12,38 @@ from apps.provisioning.models import Run, RunStep
 from apps.provisioning.ports import Compute
 
 LOOK_AGAIN = 30.0  # seconds: the longest a waiting step sleeps when no watcher wakes it
+
+
+class Output:
+    """What a step leaves to later ones: a frozen dataclass of JSON values, named after its step.
+
+        @dataclass(frozen=True)
+        class Leased(Output, step="lease_address"):
+            address: str
+
+    It is kept with the run and shown on its page, so a field that sounds like a secret is refused.
+    """
+
+    step: ClassVar[str]
+
+    def __init_subclass__(cls, step: str) -> None:
+        cls.step = step
+        for name in cls.__annotations__:
+            if any(word in name for word in ("token", "password", "secret")):
+                raise TypeError(f"{cls.__name__}.{name}: an output never holds a secret")
+
+    @classmethod
+    def load(cls, stored: dict[str, Any]) -> Self:
+        """As it was stored; fields of another version of the step are passed over."""
+        known = {one.name for one in fields(cls)}  # type: ignore[arg-type]
+        return cls(**{name: value for name, value in stored.items() if name in known})
+
+    def dump(self) -> dict[str, Any]:
+        """As it is stored."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
+
+
+Given = TypeVar("Given", bound=Output)
 
 
 @dataclass(frozen=True)
@@ -44,6 +76,10 @@ class Work:
         """What an earlier step gave."""
         return dict(self.run.inputs.get(step, {}))
 
+    def output(self, kind: type[Given]) -> Given:
+        """What an earlier step gave, as its own type. Raises KeyError when it gave nothing."""
+        return kind.load(self.run.inputs[kind.step])
+
 
 @dataclass(frozen=True)
 class Done:
@@ -51,10 +87,15 @@ class Done:
     run's tenant.
     """
 
-    output: dict[str, Any] = field(default_factory=dict)
+    output: Output | dict[str, Any] = field(default_factory=dict)
     evidence: list[dict[str, Any]] = field(default_factory=list)
     then: Callable[[], None] | None = None
     detail: str = ""
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The output as JSON."""
+        return self.output.dump() if isinstance(self.output, Output) else self.output
 
 
 @dataclass(frozen=True)
@@ -72,8 +113,23 @@ Act = Callable[[Work], Outcome]
 
 
 @dataclass(frozen=True)
+class Claim:
+    """What two people vouch for instead of the proof a step would gather."""
+
+    claimed_by: str
+    confirmed_by: str
+    evidence: str
+    at: datetime
+
+
+@dataclass(frozen=True)
 class Step:
-    """One step of a blueprint. `undo` means "make sure it is gone" and is safe to repeat."""
+    """One step of a blueprint. `undo` means "make sure it is gone" and is safe to repeat.
+
+    A step that is not `skippable` may still be vouched for by two people where it has a `claim`:
+    what it would have given. `leaves` names what stays behind, with the provider's id, when it
+    cannot be undone.
+    """
 
     name: str
     label: Promise
@@ -83,13 +139,16 @@ class Step:
     limit_of: Callable[[Run], timedelta] | None = None  # where the order decides the limit
     late: str = "took longer than its limit"
     skippable: bool = True
+    claim: Callable[[Run, Claim], Done] | None = None
+    leaves: Callable[[Run, Node | None], str] | None = None
 
 
 @dataclass(frozen=True)
 class Blueprint:
     """A versioned list of steps and what happens at its ends, in the transaction of the last step.
 
-    `on_success` and `on_undone` run in the run's tenant.
+    `on_success` and `on_undone` run in the run's tenant. `makes` and `removes` name the service
+    model whose orders, or terminations, it serves.
     """
 
     name: str
@@ -98,6 +157,8 @@ class Blueprint:
     on_success: Callable[[Run], None]
     on_undone: Callable[[Run], None]
     replaces_nodes: bool = False
+    makes: str = ""
+    removes: str = ""
 
     def step(self, position: int) -> Step:
         """The step at a position, from 0."""

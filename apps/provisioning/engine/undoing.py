@@ -64,8 +64,8 @@ def _store_undone(run: Run, record: RunStep, detail: str, outcome: Done | None =
         record.ended_at = clock.now()
         record.save()
         if outcome is not None:
-            if outcome.output:
-                fresh.inputs = {**fresh.inputs, f"undo:{record.name}": outcome.output}
+            if outcome.stored:
+                fresh.inputs = {**fresh.inputs, f"undo:{record.name}": outcome.stored}
             if outcome.then is not None:
                 outcome.then()
         fresh.next_try_at = clock.now()
