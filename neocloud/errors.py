@@ -175,7 +175,9 @@ def login_required_response(
         response = _problem(request, told or SignInRequired())
         response["WWW-Authenticate"] = "Bearer"
         return response
-    target = f"{resolve_url(settings.LOGIN_URL)}?{urlencode({'next': _way_back(request)})}"
+    back, target = _way_back(request), resolve_url(settings.LOGIN_URL)
+    if back != "/":  # from the start every role goes to its own first page
+        target += f"?{urlencode({'next': back})}"
     if is_htmx(request):
         response = HttpResponse(status=401, headers={"HX-Redirect": target})
     else:

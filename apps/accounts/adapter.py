@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.translation import ngettext
 
+from apps.accounts.roles import Role
 from apps.accounts.sign_in_audit import record_failure, record_lock_out
 
 _RULE = {"app": "allauth.account", "action": "login_failed"}
@@ -22,6 +23,12 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Never."""
         return False
+
+    def get_login_redirect_url(self, request: HttpRequest) -> str:
+        """Where a person begins who did not ask for a page: finance at its desk."""
+        if getattr(request.user, "role", "") == Role.FINANCE:
+            return "/finance/"
+        return str(super().get_login_redirect_url(request))
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Refuse an account or an address with too many failures behind it."""

@@ -27,6 +27,17 @@ def all_offerings() -> QuerySet[Offering]:
     return Offering.objects.select_related("gpu_model").order_by("position", "sku")
 
 
+def offering_names() -> dict[UUID, tuple[str, str]]:
+    """The English and the Korean name of every offering the asker may see, retired ones too."""
+    rows = Offering.objects.values_list("id", "name", "name_ko")
+    return {offering: (name, korean) for offering, name, korean in rows}
+
+
+def image_names() -> dict[str, str]:
+    """The name of every image by its code, retired ones too."""
+    return dict(Image.objects.values_list("code", "name"))
+
+
 def offering_by_sku(sku: str) -> Offering:
     """An offering on sale. Raises UnknownSku."""
     offering = visible_offerings().filter(sku=sku).first()
@@ -44,7 +55,7 @@ def price_in_force(
     """
     price = _in_force(currency, at, tenant, unit).filter(sku=sku).first()
     if price is None:
-        raise NoPrice(field="sku", sku=sku, currency=currency, at=at.isoformat(), unit=unit)
+        raise NoPrice(field="sku", sku=sku, currency=currency, at=at, unit=unit)
     return price
 
 

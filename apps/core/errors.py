@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from django.utils.translation import gettext_lazy as _
+
+from apps.core import instants
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
 
 class _Facts(dict[str, object]):
-    """Leaves the name of a fact nobody gave in place, so that an error can always be shown."""
+    """Leaves the name of a fact nobody gave in place, so that an error can always be shown; an
+    instant is told in the time zone of whoever is asking.
+    """
+
+    def __getitem__(self, key: str) -> object:
+        value = super().__getitem__(key)
+        return instants.in_words(value) if isinstance(value, datetime) else value
 
     def __missing__(self, key: str) -> str:
         return "{" + key + "}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.utils.html import format_html
 
 IN_FLIGHT = 2
 IDLE = 15
@@ -31,14 +32,28 @@ def live(request: HttpRequest, *, id: str = "live", busy: bool, ended: bool = Fa
 
 
 def live_answer(
-    request: HttpRequest, template: str, context: Mapping[str, Any], part: Live
+    request: HttpRequest,
+    template: str,
+    context: Mapping[str, Any],
+    part: Live,
+    *,
+    has_actions: bool = False,
 ) -> HttpResponse:
     """The fragment; 304 when the browser has it already; 286 when there is nothing more to come.
+
+    `has_actions`: the page's partial `actions`, the buttons of its head, goes along, so that no
+    button outlives what it does.
 
     A live part holds no `{% csrf_token %}`: it changes with every drawing. Use hx-post, whose
     header the page gives.
     """
     body = render_to_string(template, {**context, "part": part}, request=request)
+    if has_actions:
+        buttons = f"{template.partition('#')[0]}#actions"
+        body += format_html(
+            '<div class="btn-list" id="page-actions" hx-swap-oob="true">{}</div>',
+            render_to_string(buttons, {**context, "part": part}, request=request),
+        )
     tag = '"' + hashlib.sha256(body.encode()).hexdigest()[:24] + '"'
     if part.seconds and request.headers.get("If-None-Match") == tag:
         response = HttpResponse(status=304)

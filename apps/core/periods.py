@@ -53,9 +53,7 @@ class Period:
         object.__setattr__(self, "start", _whole_second(self.start))
         object.__setattr__(self, "end", _whole_second(self.end))
         if self.end < self.start:
-            raise EndBeforeStart(
-                field="end_at", start=self.start.isoformat(), end=self.end.isoformat()
-            )
+            raise EndBeforeStart(field="end_at", start=self.start, end=self.end)
 
     @property
     def seconds(self) -> int:

@@ -2,20 +2,19 @@
 or text.
 """
 
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.conf import settings
 from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
+from apps.core import instants
 from apps.core.money import Money, format_money
-from apps.core.realms import side
 
 NOTHING = "–"
 NO_INSTANT = format_html('<span class="text-secondary">{}</span>', NOTHING)
@@ -60,18 +59,11 @@ def money(value: Money | Decimal | None, currency: str = "") -> str:
     return format_money(amount, get_language() or "en")
 
 
-def zone() -> tzinfo:
-    """The time zone of this side: a tenant's billing zone, the operator's own on the platform."""
-    name = getattr(side(), "billing_timezone", "") or settings.NEOCLOUD_TIMEZONE
-    return ZoneInfo(name)
-
-
 def instant(value: datetime | None, *, seconds: bool = False) -> SafeString:
     """An instant in the zone of this side, exact and in UTC for programs and on hover."""
     if value is None:
         return NO_INSTANT
-    local = value.astimezone(zone())
-    text = local.strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M")
+    text, name = instants.in_zone(value, seconds=seconds)
     utc = value.astimezone(ZoneInfo("UTC")).strftime("%Y-%m-%dT%H:%M:%SZ")
     return format_html(
         '<time datetime="{}" title="{}" class="text-nowrap">{}'
@@ -79,8 +71,19 @@ def instant(value: datetime | None, *, seconds: bool = False) -> SafeString:
         utc,
         utc,
         text,
-        local.tzname(),
+        name,
     )
+
+
+def reads_korean() -> bool:
+    """Whether the reader's language is Korean."""
+    return (get_language() or "").startswith("ko")
+
+
+def local(thing: Any, column: str) -> str:
+    """A text that exists in Korean too, in the reader's language."""
+    korean = reads_korean() and getattr(thing, f"{column}_ko")
+    return str(korean or getattr(thing, column))
 
 
 def duration(value: timedelta | int | float | None) -> str:
@@ -92,10 +95,15 @@ def duration(value: timedelta | int | float | None) -> str:
     days, rest = divmod(total, 86400)
     hours, rest = divmod(rest, 3600)
     minutes, left = divmod(rest, 60)
-    parts = ((days, _("d")), (hours, _("h")), (minutes, _("min")), (left, _("s")))
+    parts = (
+        (days, _("{n} d")),
+        (hours, _("{n} h")),
+        (minutes, _("{n} min")),
+        (left, _("{n} s")),
+    )
     first = next((place for place, (count, _unit) in enumerate(parts) if count), 3)
-    shown = [f"{count} {unit}" for count, unit in parts[first : first + 2] if count]
-    return sign + (" ".join(shown) or f"0 {parts[3][1]}")
+    shown = [unit.format(n=count) for count, unit in parts[first : first + 2] if count]
+    return sign + (" ".join(shown) or parts[3][1].format(n=0))
 
 
 def count(number: int, singular: str, plural: str) -> str:

@@ -67,6 +67,11 @@ def site_list() -> QuerySet[Site]:
     return Site.objects.annotate(node_count=Count("nodes")).order_by("code")
 
 
+def sites() -> QuerySet[Site]:
+    """Every site, by code, whatever its status."""
+    return Site.objects.order_by("code")
+
+
 def site_by_code(code: str) -> Site:
     """The site of a code. Raises NotFound."""
     site = Site.objects.filter(code=code).first()

@@ -4,6 +4,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts import selectors as accounts
 from apps.core.models import OutboxEvent
+from apps.core.money import Money
 from apps.core.outbox import on
 from apps.notices import services as notices
 
@@ -14,7 +15,7 @@ def tell_of_invoice(event: OutboxEvent) -> None:
     _tell(
         event,
         subject=_("Invoice {number} for {period}"),
-        body=_("Invoice {number} for {period} has been issued: {total} {currency} with tax."),
+        body=_("Invoice {number} for {period} has been issued: {total} with tax."),
     )
 
 
@@ -24,7 +25,7 @@ def tell_of_credit_note(event: OutboxEvent) -> None:
     _tell(
         event,
         subject=_("Credit note {number} for {period}"),
-        body=_("Credit note {number} for {period} has been issued: {total} {currency} with tax."),
+        body=_("Credit note {number} for {period} has been issued: {total} with tax."),
     )
 
 
@@ -37,5 +38,7 @@ def _tell(event: OutboxEvent, *, subject: object, body: object) -> None:
             subject=subject,
             body=body,
             link=f"/invoices/{event.subject}/",
-            **{name: event.payload[name] for name in ("number", "period", "total", "currency")},
+            number=event.payload["number"],
+            period=event.payload["period"],
+            total=Money.of(event.payload["total"], event.payload["currency"]),
         )

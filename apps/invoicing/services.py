@@ -12,7 +12,7 @@ from django.db.models import Sum
 
 from apps.accounts.models import User
 from apps.audit import services as audit
-from apps.core import clock, outbox
+from apps.core import clock, instants, outbox
 from apps.core.errors import AppError
 from apps.core.money import Money, credit_tax, tax
 from apps.core.periods import Period, billing_month, month_of, time_zone
@@ -210,8 +210,8 @@ def _supply_end(
     if as_of >= month.end:
         return month.end
     if not final or as_of < month.start:
-        ends = month.end.astimezone(time_zone(tenant.billing_timezone))
-        raise PeriodNotOver(field="period", period=period, ends=ends.isoformat())
+        ends = instants.in_words(month.end, of=time_zone(tenant.billing_timezone))
+        raise PeriodNotOver(field="period", period=period, ends=ends)
     return _final_end(month.end, as_of)
 
 

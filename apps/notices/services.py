@@ -9,8 +9,9 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import translation
 
-from apps.core import clock
+from apps.core import clock, instants, show
 from apps.core.errors import NotFound
+from apps.core.money import Money
 from apps.core.realms import PLATFORM, current_tenant_id, side, speaker
 from apps.core.uuids import uuid7
 from apps.notices.models import Notice
@@ -37,7 +38,9 @@ def tell(
 ) -> bool:
     """Tell a person of this side once for each `dedup_key`; False when they were told before.
 
-    `subject` and `body` are lazy translations with {facts}; `link` is a path on this side's host.
+    `subject` and `body` are lazy translations with {facts}; an instant among them is told in this
+    side's time zone, money as the reader's language writes it. `link` is a path on this side's
+    host.
     """
     with translation.override(to.language):
         notice = Notice(
@@ -107,7 +110,13 @@ def absolute(path: str, *, host: str = "") -> str:
 
 
 def _filled(text: Any, facts: dict[str, object]) -> str:
-    return str(text).format_map({name: str(value) for name, value in facts.items()})
+    return str(text).format_map({name: _in_words(value) for name, value in facts.items()})
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, datetime):
+        return instants.in_words(value)
+    return show.money(value) if isinstance(value, Money) else str(value)
 
 
 def _add(notice: Notice) -> bool:

@@ -1,5 +1,6 @@
 """What people are told of their orders and services."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from apps.core.models import OutboxEvent
 from apps.core.outbox import on
 from apps.notices import services as notices
 from apps.orders.models import Order, Service
+from apps.orders.names import offering_for_readers
 
 
 def _tell(
@@ -48,7 +50,7 @@ def tell_ready(event: OutboxEvent) -> None:
         name=service.name,
         login=service.login,
         address=service.address,
-        ready_at=event.payload["ready_at"],
+        ready_at=datetime.fromisoformat(event.payload["ready_at"]),
     )
 
 
@@ -82,7 +84,7 @@ def tell_terminated(event: OutboxEvent) -> None:
         body=_("Your server {name} of {number} is removed. Charging stopped at {ended_at}."),
         link=f"/services/{service.pk}/",
         name=service.name,
-        ended_at=service.ended_at.isoformat() if service.ended_at else "",
+        ended_at=service.ended_at,
     )
 
 
@@ -96,5 +98,5 @@ def tell_queued(event: OutboxEvent) -> None:
         subject=_("{number} is waiting for capacity"),
         body=_("{number} is in the queue for {offering}. We begin as soon as a server is free."),
         link=f"/orders/{order.pk}/",
-        offering=order.offering_name,
+        offering=offering_for_readers(order),
     )

@@ -21,6 +21,7 @@ from apps.invoicing.selectors import Cost
 from apps.metering.selectors import Interval
 from apps.orders import causes
 from apps.orders.models import Condition, Order, Quote, Service
+from apps.orders.names import Names, servers
 from apps.orders.selectors import QuotaUse
 from apps.orders.states import CHARGES, ServiceState
 from apps.provisioning.evidence_words import in_words
@@ -127,9 +128,10 @@ def quote_terms(quote: Quote) -> list[Term]:
     total = show.money(quote.unit_price * quote.gpus_each * quote.quantity, quote.currency)
     contract = quote.price_kind == "contract"
     vat = (quote.vat_rate * 100).normalize()
+    names = Names()
     return [
-        Term(_("What"), f"{quote.quantity} × {quote.offering_name}", quote.sku),
-        Term(_("Where"), quote.site_code),
+        Term(_("What"), servers(quote.quantity, names.offering(quote)), quote.sku),
+        Term(_("Where"), names.site(quote.site_code), quote.site_code),
         Term(
             _("Unit price"),
             _("{price} per GPU-hour").format(price=unit),
@@ -152,11 +154,12 @@ def quote_terms(quote: Quote) -> list[Term]:
 
 def order_terms(order: Order) -> list[Term]:
     """What was agreed."""
+    names = Names()
     return [
-        Term(_("What"), f"{order.quantity} × {order.offering_name}", order.sku),
-        Term(_("Where"), order.site_code),
+        Term(_("What"), servers(order.quantity, names.offering(order)), order.sku),
+        Term(_("Where"), names.site(order.site_code), order.site_code),
         Term(_("Project"), order.project.name),
-        Term(_("Image"), order.image_code),
+        Term(_("Image"), names.image(order.image_code), order.image_code),
         Term(
             _("Unit price"),
             _("{price} per GPU-hour").format(price=show.money(order.unit_price, order.currency)),
@@ -167,6 +170,18 @@ def order_terms(order: Order) -> list[Term]:
         Term(_("SSH keys"), len(order.ssh_keys)),
         Term(_("Placed by"), order.placed_by.name, show.instant(order.placed_at)),
     ]
+
+
+def order_words(order: Order) -> str:
+    """What it is of, in one line."""
+    names = Names()
+    return f"{servers(order.quantity, names.offering(order))} · {names.site(order.site_code)}"
+
+
+def service_words(service: Service) -> str:
+    """What it is, in one line."""
+    names = Names()
+    return f"{names.offering(service.order)} · {names.site(service.site_code)}"
 
 
 def service_badge(service: Service) -> SafeString:
@@ -194,6 +209,7 @@ def service_link(service: Service) -> SafeString:
 
 def order_table(orders: Iterable[Order], *, empty: Empty | None = None) -> Table:
     """Orders: number and name, what of, where, for whom, when."""
+    names = Names()
     return Table(
         caption=_("Orders"),
         columns=[
@@ -209,7 +225,9 @@ def order_table(orders: Iterable[Order], *, empty: Empty | None = None) -> Table
                 [
                     show.stacked(order_link(order), order.name),
                     order_badge(order),
-                    show.stacked(f"{order.quantity} × {order.offering_name}", order.site_code),
+                    show.stacked(
+                        servers(order.quantity, names.offering(order)), names.site(order.site_code)
+                    ),
                     order.project.name,
                     order.placed_by.name,
                     show.instant(order.placed_at),
@@ -231,6 +249,7 @@ def order_table(orders: Iterable[Order], *, empty: Empty | None = None) -> Table
 
 def service_table(services: Iterable[Service], *, empty: Empty | None = None) -> Table:
     """Services: name, honest status, where to connect, GPUs, since when."""
+    names = Names()
     return Table(
         caption=_("Services"),
         columns=[
@@ -244,7 +263,9 @@ def service_table(services: Iterable[Service], *, empty: Empty | None = None) ->
         rows=[
             Row(
                 [
-                    show.stacked(service_link(service), f"{service.sku} · {service.site_code}"),
+                    show.stacked(
+                        service_link(service), f"{service.sku} · {names.site(service.site_code)}"
+                    ),
                     service_badge(service),
                     show.code(service.address),
                     service.gpus,
@@ -318,12 +339,13 @@ def access_terms(service: Service) -> dict[str, Any]:
 
 def service_terms(service: Service) -> list[Term]:
     """What a service is and where it stands."""
+    names = Names()
     return [
         Term(_("Order"), order_link(service.order)),
         Term(_("Project"), service.project.name),
-        Term(_("Offering"), service.order.offering_name, service.sku),
+        Term(_("Offering"), names.offering(service.order), service.sku),
         Term(_("GPUs"), service.gpus),
-        Term(_("Site"), service.site_code),
+        Term(_("Site"), names.site(service.site_code), service.site_code),
         Term(_("Server"), service.node_name or show.NOTHING),
         Term(_("Ready since"), show.instant(service.ready_at, seconds=True)),
         Term(_("Ended"), show.instant(service.ended_at, seconds=True)),

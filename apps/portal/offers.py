@@ -6,10 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from apps.catalog import selectors as catalog
@@ -36,12 +34,12 @@ class Offer:
     @property
     def name(self) -> str:
         """In the reader's language."""
-        return local(self.offering, "name")
+        return show.local(self.offering, "name")
 
     @property
     def description(self) -> str:
         """In the reader's language."""
-        return local(self.offering, "description")
+        return show.local(self.offering, "description")
 
     @property
     def free(self) -> int:
@@ -121,14 +119,7 @@ def offer_of(sku: str) -> Offer:
 
 def site_name(site: Availability) -> str:
     """A site's name in the reader's language."""
-    korean = (get_language() or "").startswith("ko")
-    return site.site_name_ko if korean and site.site_name_ko else site.site_name
-
-
-def local(thing: Any, column: str) -> str:
-    """A text that exists in Korean too, in the reader's language."""
-    korean = (get_language() or "").startswith("ko") and getattr(thing, f"{column}_ko")
-    return str(korean or getattr(thing, column))
+    return site.site_name_ko if show.reads_korean() and site.site_name_ko else site.site_name
 
 
 def _offers(offerings: Iterable[Offering], tenant: Tenant) -> list[Offer]:

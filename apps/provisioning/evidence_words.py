@@ -1,5 +1,7 @@
 """The items of evidence: stored in English once, shown in the reader's language."""
 
+import re
+
 from django.utils.translation import gettext, gettext_noop
 
 GPU_COUNT = gettext_noop("GPU count")
@@ -21,6 +23,22 @@ NONE = gettext_noop("none")
 STATIC_NETWORK = gettext_noop("not verifiable on a static network")
 
 
+AS_ORDERED = gettext_noop("{n} as ordered")
+SOME_OF = gettext_noop("{n} of {of}")
+
+_WITH_FIGURES = {
+    phrase: re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>\\d+)", re.escape(phrase)))
+    for phrase in (AS_ORDERED, SOME_OF)
+}
+
+
 def in_words(text: object) -> str:
     """An item or a value as the reader's language has it; figures and names stay as they are."""
-    return gettext(text) if isinstance(text, str) and text else "" if text is None else str(text)
+    if text is None or text == "":
+        return ""
+    if not isinstance(text, str):
+        return str(text)
+    for phrase, form in _WITH_FIGURES.items():
+        if found := form.fullmatch(text):
+            return gettext(phrase).format(**found.groupdict())
+    return gettext(text)

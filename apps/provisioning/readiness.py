@@ -16,6 +16,7 @@ def compare(*, wanted: dict[str, Any], report: dict[str, Any]) -> list[dict[str,
     gpus = [gpu for gpu in _list(report, "gpus") if isinstance(gpu, dict)]
     names = sorted({str(gpu.get("name")) for gpu in gpus})
     uuids = [str(gpu.get("uuid") or "") for gpu in gpus]
+    different = {uuid for uuid in uuids if uuid}
     memory = [_number(gpu.get("memory_mib")) for gpu in gpus]
     keys = {_bare(key) for key in _list(report, "authorized_keys")}
     wanted_keys = {_bare(key) for key in wanted["ssh_keys"]}
@@ -33,8 +34,8 @@ def compare(*, wanted: dict[str, Any], report: dict[str, Any]) -> list[dict[str,
         _item(
             words.GPU_IDENTITY,
             wanted["gpus"],
-            len(set(uuids)),
-            ok=bool(uuids) and "" not in uuids and len(set(uuids)) == len(uuids),
+            len(different),
+            ok=len(different) == len(uuids) == wanted["gpus"],
         ),
         _item(
             words.GPU_MEMORY,
@@ -52,8 +53,8 @@ def compare(*, wanted: dict[str, Any], report: dict[str, Any]) -> list[dict[str,
         ),
         _item(
             words.SSH_KEYS,
-            f"{len(wanted_keys)} as ordered",
-            f"{len(keys & wanted_keys)} of {len(keys)}",
+            words.AS_ORDERED.format(n=len(wanted_keys)),
+            words.SOME_OF.format(n=len(keys & wanted_keys), of=len(keys)),
             ok=keys == wanted_keys,
         ),
         _item(

@@ -25,6 +25,10 @@
 
   const openDialog = (id) => {
     const dialog = document.getElementById(id);
+    if (!dialog) {
+      location.reload(); // the button came with a refresh; its dialog comes with the page
+      return;
+    }
     checkTyped(dialog);
     dialog.showModal();
     dialog.querySelector("input:not([type=hidden]), textarea, select")?.focus();

@@ -130,7 +130,7 @@ def add_version(*, book: PriceBook, version: Version, actor: Any, may_shorten: b
         raise PriceExists(
             field="effective_from",
             sku=version.sku,
-            effective_from=start.isoformat(),
+            effective_from=start,
             amount=existing.amount,
         )
     running = (
@@ -172,15 +172,13 @@ def end_version(*, price: Price, at: datetime) -> None:
     Raises PriceInThePast, or BadValue for an end before its start.
     """
     if at < clock.now():
-        raise PriceInThePast(field="effective_to", value=at.isoformat(), sku=price.sku)
+        raise PriceInThePast(field="effective_to", value=at, sku=price.sku)
     if at <= price.effective_from:
         raise BadValue(
             field="effective_to",
             what="effective_to",
-            value=at.isoformat(),
-            rule=_("it must lie after the start, {start}").format(
-                start=price.effective_from.isoformat()
-            ),
+            value=at,
+            rule=_("it must lie after the start, {start}").format(start=price.effective_from),
         )
     price.effective_to = at
     price.save(update_fields=["effective_to"])
@@ -218,19 +216,17 @@ def _check(version: Version) -> None:
         raise BadValue(
             field="effective_to",
             what="effective_to",
-            value=version.effective_to.isoformat(),
-            rule=_("it must lie after the start, {start}").format(
-                start=version.effective_from.isoformat()
-            ),
+            value=version.effective_to,
+            rule=_("it must lie after the start, {start}").format(start=version.effective_from),
         )
 
 
 def _end_running(running: Price, version: Version, may_shorten: bool) -> Price:
     start = version.effective_from
     if running.effective_to is not None and not may_shorten:
-        raise PriceOverlap(field="effective_from", sku=version.sku, at=start.isoformat())
+        raise PriceOverlap(field="effective_from", sku=version.sku, at=start)
     if start < clock.now():
-        raise PriceInThePast(field="effective_from", value=start.isoformat(), sku=version.sku)
+        raise PriceInThePast(field="effective_from", value=start, sku=version.sku)
     running.effective_to = start
     running.save(update_fields=["effective_to"])
     return running
@@ -248,8 +244,8 @@ def _refuse_gap_before(earlier: Any, version: Version) -> None:
         raise PriceGap(
             field="effective_from",
             sku=version.sku,
-            start=last.effective_to.isoformat(),
-            end=version.effective_from.isoformat(),
+            start=last.effective_to,
+            end=version.effective_from,
         )
 
 
@@ -259,12 +255,12 @@ def _end(later: Any, version: Version) -> datetime | None:
         return version.effective_to
     starts: datetime = following.effective_from
     if version.effective_to is not None and version.effective_to > starts:
-        raise PriceOverlap(field="effective_to", sku=version.sku, at=starts.isoformat())
+        raise PriceOverlap(field="effective_to", sku=version.sku, at=starts)
     if version.effective_to is not None and version.effective_to < starts:
         raise PriceGap(
             field="effective_to",
             sku=version.sku,
-            start=version.effective_to.isoformat(),
-            end=starts.isoformat(),
+            start=version.effective_to,
+            end=starts,
         )
     return starts

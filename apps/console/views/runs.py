@@ -125,6 +125,7 @@ def run_detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
             if step.status != StepStatus.PENDING or step.attempts
         ],
         "events": event_table(run, selectors.run_events(run)),
+        "actions": _actions(run) if person(request).may("run.act") else [],
     }
     leaked = any(step.status == StepStatus.LEAKED for step in steps)
     part = live(
@@ -133,10 +134,8 @@ def run_detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
         ended=run.ended_at is not None and not leaked,
     )
     if is_live(request):
-        return live_answer(request, "console/run_detail.html#live", context, part)
-    actions = _actions(run) if person(request).may("run.act") else []
-    page = {**context, "part": part, "actions": actions}
-    return render(request, "console/run_detail.html", page)
+        return live_answer(request, "console/run_detail.html#live", context, part, has_actions=True)
+    return render(request, "console/run_detail.html", {**context, "part": part})
 
 
 @require_POST

@@ -35,6 +35,12 @@ def duration(value: timedelta | int | None) -> str:
 
 
 @register.filter
+def local(thing: Any, column: str) -> str:
+    """`{{ site|local:"name" }}`: the Korean text for Korean readers where there is one."""
+    return show.local(thing, column)
+
+
+@register.filter
 def percent(share: Decimal) -> str:
     """A share as people read it: 0.1000 is 10 %."""
     return f"{(Decimal(share) * 100).normalize():f} %"

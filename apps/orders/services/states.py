@@ -17,7 +17,7 @@ from apps.orders.ledger import lock_facts_shared
 from apps.orders.models import Condition, Fact, FactSource, Order, Service
 from apps.orders.states import ORDER, SERVICE, OrderStatus, ServiceState
 
-ENDED = (ServiceState.FAILED, ServiceState.TERMINATED)
+OVER = (ServiceState.FAILED, ServiceState.TERMINATED, ServiceState.DELETING)
 
 
 def begin_service(service: Service) -> Service:
@@ -113,11 +113,12 @@ def terminate_service(
     """End a service: charging stops at this instant, its quota is returned, its node goes to
     cleaning.
 
-    Terminating again changes nothing. `confirm_name`, when given, must be the service's name.
-    Raises Protected, NameNotConfirmed or NotFound.
+    With its last service an order is closed: for the customer it is over now, though the node still
+    goes to cleaning. Terminating again changes nothing. `confirm_name`, when given, must be the
+    service's name. Raises Protected, NameNotConfirmed or NotFound.
     """
-    service = _locked(service_id)  # lock
-    if service.state in (ServiceState.DELETING, *ENDED):
+    order, service = _lock_with_order(service_id)  # lock
+    if service.state in OVER:
         return service
     if confirm_name is not None and confirm_name != service.name:
         raise NameNotConfirmed(name=service.name, field="confirm_name")
@@ -134,6 +135,7 @@ def terminate_service(
         actor, "service.terminated", service, reason=reason, before={"state": before},
         after={"state": service.state},
     )  # fmt: skip
+    _close_order_if_over(order)
     return service
 
 
@@ -167,14 +169,18 @@ def _locked(service_id: UUID) -> Service:
 
 
 def _lock_with_order(service_id: UUID) -> tuple[Order, Service]:
-    """Order first, then service: the lock order of everything that touches both."""
-    order = Order.objects.select_for_update().get(services=service_id)
+    """Order first, then service: the lock order of everything that touches both. Raises NotFound,
+    the same for another tenant's.
+    """
+    order = Order.objects.select_for_update(of=("self",)).filter(services=service_id).first()
+    if order is None:
+        raise NotFound(field="service")
     return order, Service.objects.select_for_update().get(pk=service_id)
 
 
 def _close_order_if_over(order: Order) -> None:
-    """Close a locked order once its last service has ended."""
-    open_ones = Service.objects.filter(order=order).exclude(state__in=ENDED)
+    """Close a locked order once its last service is over for the customer."""
+    open_ones = Service.objects.filter(order=order).exclude(state__in=OVER)
     if order.status == OrderStatus.ACCEPTED and not open_ones.exists():
         ORDER.move(order, "close")
         order.save(update_fields=["status"])

@@ -49,8 +49,10 @@ def order_detail(request: HttpRequest, order_id: UUID) -> HttpResponse:
         and not in_use,
     }
     if is_live(request):
-        return live_answer(request, "portal/order_detail.html#live", context, part)
-    context["terms"] = cells.order_terms(order)
+        return live_answer(
+            request, "portal/order_detail.html#live", context, part, has_actions=True
+        )
+    context |= {"terms": cells.order_terms(order), "what": cells.order_words(order)}
     return render(request, "portal/order_detail.html", context)
 
 

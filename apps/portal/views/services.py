@@ -65,6 +65,7 @@ def service_detail(request: HttpRequest, service_id: UUID) -> HttpResponse:
     now = clock.now()
     may_end = person(request).may("service.terminate") and SERVICE.can(service.state, "terminate")
     context |= {
+        "what": cells.service_words(service),
         "facts": cells.service_terms(service),
         "history": cells.history_table(metering.intervals(service=service.pk, as_of=now)),
         "evidence": cells.evidence_table(provisioning.evidence_of(service.pk)),

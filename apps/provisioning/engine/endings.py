@@ -95,7 +95,7 @@ def hold(run: Run, step: Step, reason: str) -> bool:
             body=_("The run of {order} stopped at {step}: {reason}"),
             link=f"/runs/{run.pk}/",
             order=run.order_number,
-            step=step.name,
+            step=step.label,
             reason=reason,
         )
     return False

@@ -7,6 +7,7 @@ from django.core import mail
 from django.test import Client
 
 from apps.accounts.models import User
+from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
 from apps.tenancy.context import platform_context, tenant_context
 from tests.people import PASSWORD, a_browser, a_person
@@ -31,6 +32,15 @@ def test_after_signing_in_a_person_is_where_they_wanted_to_go(acme):
     a_person(email="kim@example.com")
     answer = _try(a_browser("acme"), "kim@example.com", PASSWORD, next="/orders/")
     assert answer["Location"] == "/orders/"
+
+
+def test_finance_begins_at_its_desk_and_everybody_else_at_the_start(platform):
+    for role, start in ((Role.FINANCE, "/finance/"), (Role.OPERATOR, "/")):
+        with platform_context():
+            person = a_person(role)
+        browser = a_browser("console")
+        assert browser.get("/")["Location"] == LOGIN
+        assert _try(browser, person.email, PASSWORD)["Location"] == start
 
 
 def test_a_way_back_to_another_host_is_not_followed(acme):

@@ -1,6 +1,6 @@
 """Notices: once, in the reader's language, by mail that survives a server that says no."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.core import mail
@@ -12,6 +12,7 @@ from apps.accounts.roles import Role
 from apps.accounts.selectors import recipient_of
 from apps.accounts.services import tell_admins
 from apps.core.errors import NotFound
+from apps.core.money import Money
 from apps.notices import selectors, services
 from apps.notices.mail import MOST_ATTEMPTS, send_waiting
 from apps.notices.models import Notice
@@ -65,6 +66,13 @@ def test_words_are_in_the_language_of_the_reader(acme):
     person = a_person(language="ko")
     _tell(person, subject=spoken, body=lazystr("x"))
     assert selectors.notices_of(person.pk).get().subject == "in ko"
+
+
+def test_instants_and_money_are_told_as_the_reader_writes_them(acme):
+    person = a_person(language="ko")
+    at = datetime(2026, 12, 1, 0, 30, 5, tzinfo=UTC)
+    _tell(person, body="{at} {total}", at=at, total=Money.of("1234000", "KRW"))
+    assert selectors.notices_of(person.pk).get().body == "2026-12-01 09:30:05 KST ₩1,234,000"
 
 
 def test_facts_with_braces_and_line_breaks_do_no_harm(acme):

@@ -118,6 +118,7 @@ def test_terminating_again_and_again_changes_nothing(person):
 
     orders.terminate_service(service_id=service.pk, actor=person, reason="done")
     assert ledger.used() == {"gpus": 0, "services": 0}
+    assert Order.objects.get().status == "closed"  # over for the customer, cleaned or not
     after = ledger.rows()
     for _repeat in range(2):
         orders.terminate_service(service_id=service.pk, actor=person)

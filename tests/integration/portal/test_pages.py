@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
+from apps.catalog.models import Offering
 from apps.orders import selectors as orders
+from apps.tenancy.context import platform_context
 from tests.integration.portal.shop import SKU, Shop, a_run_of, an_order_of, make_ready
 from tests.people import Browser
 
@@ -13,7 +15,7 @@ PLAIN = (
     "home", "catalog", "order_list", "service_list", "costs", "invoice_list", "members",
     "projects", "ssh_keys", "access_keys", "quotas", "audit", "notices",
 )  # fmt: skip
-MOST_QUERIES = 12
+MOST_QUERIES = 14
 
 
 def url(name: str, *args: Any) -> str:
@@ -105,6 +107,33 @@ def test_a_live_part_answers_304_until_something_changes(shop: Shop, browser: Br
     changed = browser.get(page, headers=headers | {"If-None-Match": first["ETag"]})
     assert changed.status_code == 200
     assert "every 15s" in changed.text
+
+
+def test_a_live_part_takes_the_buttons_of_the_head_along(shop: Shop, browser: Browser):
+    order = an_order_of(shop)
+    headers = {"HX-Request": "true", "Neo-Live": "1"}
+    page = url("order_detail", order.pk)
+    before = browser.get(page, headers=headers)
+    assert 'data-opens="cancel"' in before.text
+    make_ready(orders.services_of_order(order.pk)[0])
+    after = browser.get(page, headers=headers)
+    assert 'id="page-actions" hx-swap-oob="true"' in after.text
+    assert 'data-opens="cancel"' not in after.text
+
+
+def test_korean_readers_find_korean_names_of_what_was_agreed(shop: Shop, browser: Browser):
+    order = an_order_of(shop)
+    service = orders.services_of_order(order.pk)[0]
+    browser.cookies["neo_language"] = "ko"
+    for page in (url("order_list"), url("order_detail", order.pk)):
+        assert "H200 8장 서버 1대" in browser.get(page).text
+    assert "H200 8장 서버" in browser.get(url("service_detail", service.pk)).text
+    # what was agreed keeps its name once the offering has another one
+    with platform_context():
+        Offering.objects.filter(sku=SKU).update(name="Renamed", name_ko="새 이름")
+    shown = browser.get(url("order_detail", order.pk)).text
+    assert order.offering_name in shown
+    assert "새 이름" not in shown
 
 
 def test_a_live_part_stops_asking_once_the_order_is_over(shop: Shop, browser: Browser):

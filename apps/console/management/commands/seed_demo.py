@@ -74,8 +74,9 @@ class Command(BaseCommand):
                 self._tenant(slug, name, terms)
         for email, _name, _role, what in STAFF:
             self.stdout.write(f"sign-in: {email}  {what}")
-        for slug, name, _terms in TENANTS:
-            self.stdout.write(f"sign-in: owner@{slug}.localhost  portal of {name}")
+        for slug, name, terms in TENANTS:
+            reads = ", in Korean" if terms["language"] == "ko" else ""
+            self.stdout.write(f"sign-in: owner@{slug}.localhost  portal of {name}{reads}")
 
     def _person(self, email: str, name: str, role: str) -> None:
         person = User.objects.filter(email=email).first()
