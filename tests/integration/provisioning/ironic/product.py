@@ -184,14 +184,14 @@ def ironic_for_itself() -> Iterator[None]:
 
 
 # ---------------------------------------------------------------------- the world
-def set_up_site(product: Product, *, catalogue: str | None = None) -> Site:
+def set_up_site(product: Product, *, catalogue: str | None = None, endpoint: str = "") -> Site:
     """The lab as a site nobody has asked yet, with addresses and a catalogue to sell from."""
     with platform_context():
         import_catalog(text=catalogue or CATALOGUE.read_text(), actor=None)
         site = inventory.save_site(
             code=SITE,
             name="Lab",
-            endpoint=os.environ["LAB_IRONIC_URL"],
+            endpoint=endpoint or os.environ["LAB_IRONIC_URL"],
             username=os.environ["LAB_IRONIC_USER"],
             password=os.environ["LAB_IRONIC_PASSWORD"],
             call_home_url=f"http://127.0.0.1:{product.port}/call-home",
@@ -205,9 +205,9 @@ def set_up_site(product: Product, *, catalogue: str | None = None) -> Site:
     return site
 
 
-def open_shop(product: Product) -> Tenant:
+def open_shop(product: Product, *, endpoint: str = "") -> Tenant:
     """A site that sells what it has, a tenant with a person and a project."""
-    site = set_up_site(product)
+    site = set_up_site(product, endpoint=endpoint)
     with platform_context():
         provisioning.validate_site(site=site, actor=None)
         provisioning.discover_site(site=site, actor=None)
