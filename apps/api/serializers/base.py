@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from django.db import models
 from django.utils.functional import Promise
@@ -10,8 +10,11 @@ from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.core.money import Money
+from apps.catalog.models import CODE
+from apps.core.errors import AppError
+from apps.core.money import MINOR_UNITS, Money
 from apps.core.paging import SIZE
+from apps.core.periods import EndBeforeStart, billing_month
 
 M = TypeVar("M", bound=models.Model)
 LARGEST_PAGE = 200
@@ -60,6 +63,36 @@ class Strict(serializers.Serializer[Any]):
         return read
 
 
+class Month(serializers.CharField):
+    """A calendar month, written 2026-03."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=7, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        """The month, if there is such a one."""
+        month = super().to_internal_value(data)
+        try:
+            billing_month(month, "UTC")
+        except AppError as error:
+            raise serializers.ValidationError(error.detail, code=error.code) from error
+        return month
+
+
+class Code(serializers.RegexField):
+    """The code of a site, an offering, a tenant: a code that cannot be one is refused."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(CODE.regex, max_length=60, **kwargs)
+
+
+class Currency(serializers.ChoiceField):
+    """One of the currencies we know."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(sorted(MINOR_UNITS), **kwargs)
+
+
 class PageQuery(Strict):
     """Where in a list, and how much of it."""
 
@@ -72,13 +105,27 @@ class PageQuery(Strict):
 
 
 class Filters(PageQuery):
-    """Conditions of a list; a field's `source` is the condition it becomes."""
+    """Conditions of a list; a field's `source` is the condition it becomes.
+
+    A value that nothing can have is refused, so that a mistake is never an empty list.
+    """
+
+    ranges: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("since", "until"),
+        ("created_at__gte", "created_at__lt"),
+    )
 
     def to_internal_value(self, data: Any) -> Any:
         """The conditions alone, ready for `filter(**...)`."""
         read = super().to_internal_value(data)
         read.pop("cursor", None)
         read.pop("limit", None)
+        for start, end in self.ranges:
+            if start in read and end in read and read[end] <= read[start]:
+                name = next(name for name, field in self.fields.items() if field.source == end)
+                error = EndBeforeStart(start=read[start], end=read[end])
+                detail = serializers.ErrorDetail(error.detail, code=error.code)
+                raise serializers.ValidationError({name: [detail]})
         return read
 
 

@@ -2,9 +2,17 @@
 
 from rest_framework import serializers
 
-from apps.api.serializers.base import Filters, Instant, MoneyField, Shown, ShownModel, Strict
+from apps.api.serializers.base import (
+    Code,
+    Currency,
+    Filters,
+    Instant,
+    MoneyField,
+    Shown,
+    ShownModel,
+    Strict,
+)
 from apps.catalog.models import GPUModel, Image, Offering, Price, PriceBook, PriceKind, Unit
-from apps.core.money import MINOR_UNITS
 
 
 class ImageSerializer(ShownModel[Image]):
@@ -79,7 +87,7 @@ class PlatformOffering(OfferingSerializer):
 class OfferingFilters(Filters):
     """Conditions on offerings."""
 
-    sku = serializers.CharField(max_length=60, required=False)
+    sku = Code(required=False)
     is_on_sale = serializers.BooleanField(source="retired_at__isnull", required=False)
 
 
@@ -96,7 +104,7 @@ class NewPriceBook(Strict):
 
     code = serializers.CharField(max_length=60)
     name = serializers.CharField(max_length=120)
-    currency = serializers.ChoiceField(sorted(MINOR_UNITS))
+    currency = Currency()
     kind = serializers.ChoiceField(PriceKind.choices, default=PriceKind.LIST)
     tenant = serializers.UUIDField(required=False, allow_null=True)
 
@@ -104,7 +112,7 @@ class NewPriceBook(Strict):
 class PriceBookFilters(Filters):
     """Conditions on price books."""
 
-    currency = serializers.CharField(max_length=3, required=False)
+    currency = Currency(required=False)
     kind = serializers.ChoiceField(PriceKind.choices, required=False)
     tenant = serializers.UUIDField(required=False)
 
@@ -126,7 +134,7 @@ class PriceSerializer(ShownModel[Price]):
 class PriceFilters(Filters):
     """Conditions on prices."""
 
-    sku = serializers.CharField(max_length=60, required=False)
+    sku = Code(required=False)
     unit = serializers.ChoiceField(Unit.choices, required=False)
 
 

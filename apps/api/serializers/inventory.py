@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.api.serializers.base import Filters, Instant, Shown, ShownModel, Strict
+from apps.api.serializers.base import Code, Filters, Instant, Shown, ShownModel, Strict
 from apps.inventory.models import GPU, NIC, Allocation, Node, NodeEvent, Site, Ticket
 from apps.inventory.states import NodeStatus, SiteStatus
 
@@ -79,7 +79,7 @@ class NodeDetail(NodeSerializer):
 class NodeFilters(Filters):
     """Conditions on nodes."""
 
-    site = serializers.CharField(source="site__code", max_length=60, required=False)
+    site = Code(source="site__code", required=False)
     status = serializers.ChoiceField(NodeStatus.choices, required=False)
     resource_class = serializers.CharField(max_length=80, required=False)
     name = serializers.CharField(max_length=120, required=False)
@@ -109,8 +109,8 @@ class GPUFilters(Filters):
     """Conditions on GPUs."""
 
     node = serializers.UUIDField(source="node_id", required=False)
-    model = serializers.CharField(source="model__code", max_length=60, required=False)
-    site = serializers.CharField(source="node__site__code", max_length=60, required=False)
+    model = Code(source="model__code", required=False)
+    site = Code(source="node__site__code", required=False)
 
 
 class AllocationSerializer(ShownModel[Allocation]):

@@ -2,9 +2,17 @@
 
 from rest_framework import serializers
 
-from apps.api.serializers.base import Filters, Instant, MoneyField, Shown, ShownModel, Strict
+from apps.api.serializers.base import (
+    Currency,
+    Filters,
+    Instant,
+    MoneyField,
+    Month,
+    Shown,
+    ShownModel,
+    Strict,
+)
 from apps.api.serializers.catalog import PriceSerializer
-from apps.core.money import MINOR_UNITS
 from apps.invoicing.models import (
     Document,
     DocumentKind,
@@ -12,8 +20,6 @@ from apps.invoicing.models import (
     DocumentStatus,
     InvoiceProjection,
 )
-
-MONTH = r"^[0-9]{4}-(0[1-9]|1[0-2])$"
 
 
 class DocumentSerializer(ShownModel[Document]):
@@ -55,7 +61,7 @@ class DocumentFilters(Filters):
 
     kind = serializers.ChoiceField(DocumentKind.choices, required=False)
     status = serializers.ChoiceField(DocumentStatus.choices, required=False)
-    period = serializers.RegexField(MONTH, required=False)
+    period = Month(required=False)
 
 
 class RatedLineSerializer(Shown):
@@ -149,29 +155,29 @@ class ProjectedInvoiceFilters(DocumentFilters):
     """Conditions on invoices of all tenants."""
 
     tenant = serializers.UUIDField(required=False)
-    currency = serializers.CharField(max_length=3, required=False)
+    currency = Currency(required=False)
 
 
 class ExportChoice(Strict):
     """Which issued documents a file is about; all of them without."""
 
-    period = serializers.RegexField(MONTH, required=False, default="")
-    currency = serializers.ChoiceField(sorted(MINOR_UNITS), required=False, default="")
+    period = Month(required=False, default="")
+    currency = Currency(required=False, default="")
 
 
 class NewDraft(Strict):
     """A month of one tenant to rate; `final`: also a running month, if every service ended."""
 
     tenant = serializers.UUIDField()
-    period = serializers.CharField(max_length=7)
+    period = Month()
     final = serializers.BooleanField(default=False)
 
 
 class NewInvoiceRun(Strict):
     """A month to close: drafts for every tenant of a currency."""
 
-    period = serializers.CharField(max_length=7)
-    currency = serializers.ChoiceField(sorted(MINOR_UNITS))
+    period = Month()
+    currency = Currency()
 
 
 class ClosedTenantSerializer(Shown):

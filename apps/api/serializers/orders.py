@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from apps.api.serializers.base import Filters, Instant, MoneyField, Shown, ShownModel, Strict
+from apps.api.serializers.base import Code, Filters, Instant, MoneyField, Shown, ShownModel, Strict
 from apps.api.serializers.people import ProjectRef
 from apps.api.serializers.provisioning import EvidenceSerializer
 from apps.orders.models import (
@@ -156,8 +156,8 @@ class OrderFilters(Filters):
 
     status = serializers.ChoiceField(OrderStatus.choices, required=False)
     project = serializers.UUIDField(source="project_id", required=False)
-    offering = serializers.CharField(source="sku", max_length=60, required=False)
-    site = serializers.CharField(source="site_code", max_length=60, required=False)
+    offering = Code(source="sku", required=False)
+    site = Code(source="site_code", required=False)
     created_after = Instant(source="created_at__gte", required=False)
     created_before = Instant(source="created_at__lt", required=False)
 
@@ -168,8 +168,8 @@ class ServiceFilters(Filters):
     status = serializers.ChoiceField(ServiceState.choices, source="state", required=False)
     order = serializers.UUIDField(source="order_id", required=False)
     project = serializers.UUIDField(source="project_id", required=False)
-    offering = serializers.CharField(source="sku", max_length=60, required=False)
-    site = serializers.CharField(source="site_code", max_length=60, required=False)
+    offering = Code(source="sku", required=False)
+    site = Code(source="site_code", required=False)
 
 
 class Reason(Strict):
@@ -281,8 +281,8 @@ class ProjectedOrderFilters(Filters):
 
     tenant = serializers.UUIDField(required=False)
     status = serializers.ChoiceField(OrderStatus.choices, required=False)
-    offering = serializers.CharField(source="sku", max_length=60, required=False)
-    site = serializers.CharField(source="site_code", max_length=60, required=False)
+    offering = Code(source="sku", required=False)
+    site = Code(source="site_code", required=False)
 
 
 class ProjectedServiceFilters(Filters):
@@ -290,5 +290,5 @@ class ProjectedServiceFilters(Filters):
 
     tenant = serializers.UUIDField(required=False)
     status = serializers.ChoiceField(ServiceState.choices, source="state", required=False)
-    offering = serializers.CharField(source="sku", max_length=60, required=False)
-    site = serializers.CharField(source="site_code", max_length=60, required=False)
+    offering = Code(source="sku", required=False)
+    site = Code(source="site_code", required=False)

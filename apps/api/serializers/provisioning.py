@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from apps.api.serializers.base import Filters, Instant, Shown, ShownModel
+from apps.api.serializers.base import Code, Filters, Instant, Shown, ShownModel
 from apps.provisioning.models import Run, RunEvent
 from apps.provisioning.states import RunStatus, StepStatus
 
@@ -41,7 +41,7 @@ class RunFilters(Filters):
     status = serializers.ChoiceField(RunStatus.choices, required=False)
     tenant = serializers.UUIDField(required=False)
     service = serializers.UUIDField(required=False)
-    site = serializers.CharField(source="site__code", max_length=60, required=False)
+    site = Code(source="site__code", required=False)
 
 
 class RunStepSerializer(Shown):

@@ -5,8 +5,7 @@ from decimal import Decimal
 from django.conf import settings
 from rest_framework import serializers
 
-from apps.api.serializers.base import Filters, ShownModel, Strict
-from apps.core.money import MINOR_UNITS
+from apps.api.serializers.base import Code, Currency, Filters, ShownModel, Strict
 from apps.orders.models import TenantLimit
 from apps.tenancy.models import Tenant
 from apps.tenancy.states import TenantStatus
@@ -31,7 +30,7 @@ class NewTenant(Strict):
     name = serializers.CharField(max_length=200)
     owner_email = serializers.EmailField(max_length=254)
     owner_name = serializers.CharField(max_length=120)
-    currency = serializers.ChoiceField(sorted(MINOR_UNITS), required=False)
+    currency = Currency(required=False)
     billing_timezone = serializers.CharField(max_length=60, required=False)
     vat_rate = serializers.DecimalField(
         max_digits=6,
@@ -51,7 +50,7 @@ class TenantFilters(Filters):
     """Conditions on tenants."""
 
     status = serializers.ChoiceField(TenantStatus.choices, required=False)
-    slug = serializers.CharField(max_length=30, required=False)
+    slug = Code(required=False)
 
 
 class TenantLimitSerializer(ShownModel[TenantLimit]):

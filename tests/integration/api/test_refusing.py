@@ -1,10 +1,13 @@
 """What is refused names what was wrong: permissions, unknown fields and parameters, bad values."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from rest_framework import serializers
 
 from apps.accounts.roles import Role
+from apps.api.serializers.base import Filters
 from tests.integration.api.program import Program
 from tests.people import a_person
 
@@ -49,6 +52,51 @@ def test_an_unknown_parameter_is_named(program: Program) -> None:
     problem = program.refused("GET", "orders?colour=red", status=422)
 
     assert problem["field"] == "colour"
+
+
+@pytest.mark.parametrize(
+    ("address", "field"),
+    [
+        ("invoices?period=0000-01", "period"),
+        ("invoices?period=2026-13", "period"),
+        ("invoices?period=2026-3", "period"),
+        ("invoices/csv?period=0000-01", "period"),
+        ("invoices/csv?currency=XYZ", "currency"),
+        ("orders?status=sold", "status"),
+        ("orders?project=research", "project"),
+        ("orders?site=Seoul 1", "site"),
+        ("orders?created_after=yesterday", "created_after"),
+        ("orders?created_after=2026-02-30T00:00:00Z", "created_after"),
+        ("orders?created_after=2026-03-02T00:00:00Z&created_before=2026-03-01T00:00:00Z",
+         "created_before"),
+        ("services?offering=8 GPUs", "offering"),
+        ("audit-events?since=2026-03-02T00:00:00Z&until=2026-03-01T00:00:00Z", "until"),
+        ("orders?limit=0", "limit"),
+    ],
+)  # fmt: skip
+def test_a_parameter_no_row_can_have_is_named_instead_of_answering_an_empty_list(
+    program: Program, address: str, field: str
+) -> None:
+    assert program.refused("GET", address, status=422)["field"] == field
+
+
+FREE_TEXT = {"name", "resource_class", "action", "subject_type", "subject", "cursor"}
+
+
+def test_every_condition_of_every_list_is_of_a_kind_that_refuses_nonsense() -> None:
+    def kinds(one: type[Filters]) -> Iterator[type[Filters]]:
+        yield one
+        for below in one.__subclasses__():
+            yield from kinds(below)
+
+    assert len(list(kinds(Filters))) > 15
+    unchecked = {
+        f"{one.__name__}.{name}"
+        for one in kinds(Filters)
+        for name, field in one().fields.items()
+        if type(field) is serializers.CharField and name not in FREE_TEXT
+    }
+    assert not unchecked
 
 
 def test_a_parameter_given_twice_is_refused(program: Program) -> None:

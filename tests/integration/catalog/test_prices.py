@@ -57,7 +57,7 @@ def test_a_price_holds_from_its_start_to_its_end(book: PriceBook) -> None:
 
 
 def test_without_a_price_the_sku_the_currency_and_the_instant_are_named(book: PriceBook) -> None:
-    with pytest.raises(NoPrice, match=r"No KRW price for bm\.h200\.8x .* 2025-12-31T23:59:59"):
+    with pytest.raises(NoPrice, match=r"No KRW price for bm\.h200\.8x .* 2025-12-31 23:59:59 KST"):
         force(JANUARY - timedelta(seconds=1))
     with pytest.raises(NoPrice, match="No USD price"):
         force(JANUARY, currency="USD")

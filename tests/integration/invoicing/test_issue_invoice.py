@@ -81,7 +81,7 @@ def test_the_people_who_may_see_invoices_are_told_once(acme, draft):
     assert "viewer@example.test" not in {notice.email for notice in told}
     mine = told.get(email="money@example.test")
     assert mine.subject == f"Invoice {issued.number} for 2026-03"
-    assert "35200 KRW" in mine.body
+    assert "₩35,200" in mine.body
 
 
 @pytest.mark.parametrize(
