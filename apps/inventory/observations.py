@@ -38,6 +38,7 @@ class ObservedNode:
     instance_id: UUID | None = None
     last_error: str = ""
     changed_at: datetime | None = None
+    lessee: str = ""
     properties: Mapping[str, Any] = field(default_factory=dict)
     rack: str = ""
     unit: int | None = None

@@ -54,3 +54,13 @@ class CallHomeMalformed(Invalid):
 
     code = "call_home_malformed"
     message = _("A report is a JSON object.")
+
+
+class NoFix(Conflict):
+    """Only a person can tell what to do."""
+
+    code = "no_fix"
+    message = _(
+        "There is no fix for {subject} that the platform can carry out. Follow its page in the "
+        "runbooks, or accept it with a reason."
+    )

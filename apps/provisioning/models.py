@@ -263,6 +263,13 @@ class Finding(realms.Public, models.Model):
     looks = models.PositiveIntegerField(default=1)  # how often it was seen: one look may be a race
     fix = models.CharField(max_length=40, default="", blank=True)  # the one click
     detail = models.CharField(max_length=1000, default="", blank=True)
+    fix_by = models.CharField(max_length=200, default="", blank=True)  # "": by policy
+    fix_by_id = models.UUIDField(null=True)
+    fix_began_at = models.DateTimeField(null=True)
+    fix_tries = models.PositiveIntegerField(default=0)  # how often a fix was asked for
+    acted_at = models.DateTimeField(null=True)  # the fix was carried out; a look must confirm it
+    next_try_at = models.DateTimeField(null=True)  # of the fix under way
+    lease_until = models.DateTimeField(null=True)
     first_seen_at = models.DateTimeField(db_default=NeoNow())
     last_seen_at = models.DateTimeField(db_default=NeoNow())
     closed_at = models.DateTimeField(null=True)
@@ -282,6 +289,24 @@ class Finding(realms.Public, models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject}"
+
+
+class SiteLook(realms.Public, models.Model):
+    """When a site's reality is compared with our belief next, and what the last look found."""
+
+    site = models.OneToOneField(
+        Site, primary_key=True, on_delete=models.CASCADE, related_name="look"
+    )
+    due_at = models.DateTimeField(db_default=NeoNow())
+    lease_until = models.DateTimeField(null=True)
+    looked_at = models.DateTimeField(null=True)
+    seconds = models.FloatField(null=True)
+    counts = models.JSONField(default=dict)  # nodes, claims, ports, volumes, opened, closed, fixed
+    checked = models.JSONField(default=dict)  # node → change whose history was read already
+    error = models.CharField(max_length=1000, default="", blank=True)
+
+    def __str__(self) -> str:
+        return f"look at {self.site_id}"
 
 
 class FixPolicy(realms.Public, models.Model):

@@ -31,6 +31,27 @@ class CleaningRecord:
     result: str  # success, failed, started or none
     detail: str = ""
     was_deployed: bool = True  # did anything of a customer reach the node since the instant?
+    touched_at: datetime | None = None  # last deployed, serviced or cleaned by hand
+
+
+@dataclass(frozen=True)
+class ObservedClaim:
+    """A claim on a node at the site: Ironic's allocation."""
+
+    id: UUID
+    name: str
+    node: UUID | None
+    state: str
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class ObservedThing:
+    """A network port or a volume at the site."""
+
+    id: str
+    name: str
+    size: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,9 +61,38 @@ class SiteReport:
     version: str
     nodes: int
     cleaning_disabled_on: tuple[str, ...]  # nodes whose automated cleaning is switched off
+    microversion: str = ""  # the newest dialect it speaks
+    needed: str = ""  # the one we speak
 
 
-class Compute(Protocol):
+class Upkeep(Protocol):
+    """What comparing belief with reality, and mending it, needs of a site."""
+
+    def list_claims(self) -> Iterable[ObservedClaim]:
+        """Every claim on a node, whoever made it."""
+
+    def delete_claim(self, claim: UUID) -> None:
+        """Delete a claim; fine if it is gone."""
+
+    def clear_lessee(self, node: UUID) -> None:
+        """The node carries no customer any more; fine if it carries none."""
+
+    def end_maintenance(self, node: UUID) -> None:
+        """The site takes the node for healthy again; fine if it does."""
+
+    def make_manageable(self, node: UUID) -> None:
+        """Take an idle node out of the site's pool, or out of a failed cleaning; returns at
+        once.
+        """
+
+    def provide(self, node: UUID) -> None:
+        """Give a manageable node back to the site's pool, cleaning included; returns at once."""
+
+    def tell_time(self) -> datetime | None:
+        """The site's clock, in whole seconds; None when it does not say."""
+
+
+class Compute(Upkeep, Protocol):
     """A site's bare metal service. Every call has a time limit and raises only OutsideError kinds.
 
     Calls that change something may be repeated: they find what an earlier call has made.

@@ -94,7 +94,7 @@ FINDING = Machine("finding", [
     # verb      from                to
     ("fix",     F.OPEN,             F.FIXING),
     ("fixed",   (F.OPEN, F.FIXING), F.FIXED),
-    ("reopen",  F.FIXING,           F.OPEN),
+    ("reopen",  (F.FIXING, F.ACCEPTED), F.OPEN),
     ("vanish",  (F.OPEN, F.FIXING), F.GONE),
     ("accept",  F.OPEN,             F.ACCEPTED),
 ])  # fmt: skip

@@ -7,7 +7,7 @@ from celery import shared_task
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
-from apps.provisioning.engine import claims, runs, watcher
+from apps.provisioning.engine import claims, reconciler, runs, watcher
 
 log = structlog.get_logger(__name__)
 
@@ -55,3 +55,24 @@ def watch_site(site_id: str) -> None:
     """Look at one site and wake the runs whose nodes have changed."""
     for run_id in watcher.look(UUID(site_id)):
         advance_run.delay(str(run_id))
+
+
+@shared_task(platform=True)
+def reconcile_sites() -> None:
+    """Send a comparison of each site whose time has come, and every fix that is due."""
+    for site_id in reconciler.due_sites():
+        reconcile_site.delay(str(site_id))
+    for finding_id in reconciler.due_fixes():
+        advance_fix.delay(str(finding_id))
+
+
+@shared_task(platform=True)
+def reconcile_site(site_id: str) -> None:
+    """Compare one site with what we believe of it."""
+    reconciler.look(UUID(site_id))
+
+
+@shared_task(platform=True)
+def advance_fix(finding_id: str) -> None:
+    """Do the next part of a fix."""
+    reconciler.advance_fix(UUID(finding_id))

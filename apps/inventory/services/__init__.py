@@ -7,6 +7,7 @@ from apps.inventory.services.importing import import_nodes
 from apps.inventory.services.nodes import (
     close_ticket,
     last_lease,
+    note_cleaning,
     quarantine,
     recycle,
     restore_node,
@@ -35,6 +36,7 @@ __all__ = [
     "last_lease",
     "lease_address",
     "mark_site_cleaning",
+    "note_cleaning",
     "note_gpus",
     "note_observation",
     "pause_site",

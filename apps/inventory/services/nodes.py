@@ -68,6 +68,15 @@ def recycle(*, node: Node, proof: dict[str, Any]) -> Node:
 
 
 @transaction.atomic
+def note_cleaning(*, node: Node, proof: dict[str, Any]) -> Node:
+    """Keep a newer proof of cleaning of a node in the pool. Raises NotProvenClean."""
+    node = locked(node.pk)
+    node.cleaned_at, node.clean_proof = _accept_proof(node, proof), proof
+    node.save(update_fields=["cleaned_at", "clean_proof"])
+    return node
+
+
+@transaction.atomic
 def quarantine(
     *, node: Node, reason: str, actor: Any = None, ticket_title: str | None = None
 ) -> Node:

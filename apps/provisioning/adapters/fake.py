@@ -6,14 +6,14 @@ after they have had their effect, as real ones do.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 from uuid import UUID
 
 from apps.core import clock
 from apps.core.errors import NodeFault, OutsideError, Refused, Transient
 from apps.inventory.observations import ObservedNode
-from apps.provisioning.ports import CleaningRecord, Deployment, SiteReport
+from apps.provisioning.ports import CleaningRecord, Deployment, ObservedClaim, SiteReport
 
 IN_MOTION = ("deploying", "deleting", "cleaning")
 
@@ -28,6 +28,8 @@ class FakeNode:
     deploy_error: str = ""
     clean_error: str = ""
     cleanings: list[CleaningRecord] = field(default_factory=list)
+    touched_at: datetime | None = None  # last deployed, or cleaned by hand
+    cleans: bool = True  # automated cleaning
     went_at: datetime | None = None
 
 
@@ -38,6 +40,8 @@ class FakeCompute:
 
     def __init__(self) -> None:
         self.nodes: dict[UUID, FakeNode] = {}
+        self.claims: dict[UUID, ObservedClaim] = {}
+        self.clock_is_off_by = timedelta(0)
         self.calls: list[tuple[str, UUID | None]] = []
         self._before: dict[str, list[OutsideError]] = {}
         self._after: dict[str, list[OutsideError]] = {}
@@ -73,8 +77,8 @@ class FakeCompute:
             elif state == "deleting":
                 node.deployment = None
                 node.went_at = clock.now()
-                self._to(node, "cleaning")
-                node.seen = replace(node.seen, instance_id=None)
+                self._to(node, "cleaning" if node.cleans else "available")
+                self._drop_claim(node)
             elif state == "cleaning":
                 failed = bool(node.clean_error)
                 node.cleanings.append(
@@ -92,7 +96,8 @@ class FakeCompute:
     def describe(self) -> SiteReport:
         """What it is."""
         with self._call("describe", None):
-            return SiteReport("fake", len(self.nodes), ())
+            off = tuple(node.seen.name for node in self.nodes.values() if not node.cleans)
+            return SiteReport("fake", len(self.nodes), off, microversion="1.99", needed="1.99")
 
     def list_nodes(self) -> Iterator[ObservedNode]:
         """Every node."""
@@ -117,6 +122,7 @@ class FakeCompute:
             if found.seen.instance_id or found.seen.provision_state != "available":
                 raise NodeFault("none of the requested nodes are available and match")
             found.seen = replace(found.seen, instance_id=instance)
+            self.claims[instance] = ObservedClaim(instance, name, node, "active")
             return True
 
     def unreserve(self, node: UUID, *, name: str, instance: UUID) -> None:
@@ -124,7 +130,7 @@ class FakeCompute:
         with self._call("unreserve", node):
             found = self._node(node)
             if found.seen.instance_id == instance and found.seen.provision_state == "available":
-                found.seen = replace(found.seen, instance_id=None)
+                self._drop_claim(found)
 
     def validate(self, node: UUID) -> None:
         """Always valid."""
@@ -140,6 +146,7 @@ class FakeCompute:
                 raise Refused(f"can not be performed in state {found.seen.provision_state}")
             found.deployment = deployment
             found.deploys += 1
+            found.touched_at = clock.now()
             self._to(found, "deploying")
 
     def undeploy(self, node: UUID) -> None:
@@ -160,16 +167,73 @@ class FakeCompute:
     def cleaning_since(self, node: UUID, since: datetime) -> CleaningRecord:
         """The last cleaning."""
         with self._call("cleaning_since", node):
-            for record in reversed(self._node(node).cleanings):
-                if record.started_at and record.started_at >= since.replace(microsecond=0):
-                    return record
-            return CleaningRecord(None, None, (), "none", was_deployed=self._node(node).deploys > 0)
+            found, since = self._node(node), since.replace(microsecond=0)
+            touched = found.touched_at if found.touched_at and found.touched_at >= since else None
+            for record in reversed(found.cleanings):
+                if record.started_at and record.started_at >= since:
+                    return replace(record, touched_at=touched)
+            return CleaningRecord(
+                None, None, (), "none", was_deployed=touched is not None, touched_at=touched
+            )
+
+    # ------------------------------------------------------------------ upkeep
+    def list_claims(self) -> Iterator[ObservedClaim]:
+        """Every claim."""
+        with self._call("list_claims", None):
+            return iter(list(self.claims.values()))
+
+    def delete_claim(self, claim: UUID) -> None:
+        """Delete a claim."""
+        with self._call("delete_claim", None):
+            held = self.claims.get(claim)
+            if held is not None and held.node in self.nodes:
+                self._drop_claim(self.nodes[held.node])
+            self.claims.pop(claim, None)
+
+    def clear_lessee(self, node: UUID) -> None:
+        """No customer on it."""
+        with self._call("clear_lessee", node):
+            found = self._node(node)
+            found.seen = replace(found.seen, lessee="")
+
+    def end_maintenance(self, node: UUID) -> None:
+        """Healthy again."""
+        with self._call("end_maintenance", node):
+            found = self._node(node)
+            found.seen = replace(found.seen, maintenance=False, fault="")
+
+    def make_manageable(self, node: UUID) -> None:
+        """Out of the pool."""
+        with self._call("make_manageable", node):
+            found = self._node(node)
+            if found.seen.provision_state not in ("available", "clean failed", "enroll"):
+                raise Refused(f"can not be performed in state {found.seen.provision_state}")
+            self._to(found, "manageable")
+
+    def provide(self, node: UUID) -> None:
+        """Cleaned, and back into the pool."""
+        with self._call("provide", node):
+            found = self._node(node)
+            if found.seen.provision_state != "manageable":
+                raise Refused(f"can not be performed in state {found.seen.provision_state}")
+            found.went_at = clock.now()
+            self._to(found, "cleaning" if found.cleans else "available")
+
+    def tell_time(self) -> datetime | None:
+        """Our clock, or what a test made of it."""
+        with self._call("tell_time", None):
+            return clock.now() + self.clock_is_off_by
 
     # ------------------------------------------------------------------ inside
     def _node(self, node: UUID) -> FakeNode:
         if node not in self.nodes:
             raise NodeFault(f"node {node} is not known any more")
         return self.nodes[node]
+
+    def _drop_claim(self, node: FakeNode) -> None:
+        if node.seen.instance_id is not None:
+            self.claims.pop(node.seen.instance_id, None)
+        node.seen = replace(node.seen, instance_id=None)
 
     def _refuse_locked(self, node: FakeNode) -> None:
         if node.seen.provision_state in IN_MOTION:

@@ -20,6 +20,7 @@ from openstack.connection import Connection
 
 from apps.core.errors import NodeFault, OutsideError, Refused, SiteUnreachable, Transient, Unknown
 from apps.inventory.observations import ObservedNIC, ObservedNode
+from apps.provisioning.adapters.ironic_upkeep import IronicUpkeep
 from apps.provisioning.ports import CleaningRecord, Deployment, SiteReport
 
 CALL_SECONDS = 15
@@ -27,10 +28,11 @@ PAGE = 1000
 MICROVERSION = "1.99"
 WATCHED = (
     "uuid,name,resource_class,traits,provision_state,target_provision_state,power_state,maintenance,fault,"
-    "reservation,instance_uuid,last_error,provision_updated_at"
+    "reservation,instance_uuid,last_error,provision_updated_at,lessee"
 )
 DISCOVERED = WATCHED + ",properties,extra,driver_info,automated_clean"
 STEP_NAMES = re.compile(r"'step': '([^']+)'.*?'interface': '([^']+)'")  # in a history event's text
+TOUCHES = ("deploy", "manual_cleaning", "servic", "resc")  # history events that change a node
 UNREACHABLE = (
     keystone.ConnectionError,
     keystone.DiscoveryFailure,
@@ -57,7 +59,7 @@ def _connection(endpoint: str, username: str, password: str) -> Connection:
     )
 
 
-class Ironic:
+class Ironic(IronicUpkeep):
     """A site's Ironic, standalone with HTTP basic authentication."""
 
     def __init__(self, *, endpoint: str, username: str, password: str) -> None:
@@ -74,7 +76,13 @@ class Ironic:
             if node.get("automated_clean") is False:
                 off.append(str(node["name"]))
         version = root.get("version", {}).get("version", "") if isinstance(root, dict) else ""
-        return SiteReport(version=str(version), nodes=count, cleaning_disabled_on=tuple(off))
+        return SiteReport(
+            version=str(version),
+            nodes=count,
+            cleaning_disabled_on=tuple(off),
+            microversion=str(version),
+            needed=MICROVERSION,
+        )
 
     def list_nodes(self) -> Iterator[ObservedNode]:
         """Every node with the few fields we watch, in pages of a thousand."""
@@ -124,8 +132,21 @@ class Ironic:
                 result = "failed" if entry.get("severity") == "ERROR" else "success"
             elif kind == "cleaning" and entry.get("severity") == "ERROR":
                 ended, result, detail = at, "failed", str(entry.get("event"))
-        deployed = any(str(entry.get("event_type")).startswith("deploy") for entry in entries)
-        return CleaningRecord(started, ended, tuple(steps), result, detail, was_deployed=deployed)
+        kinds = [str(entry.get("event_type")) for entry in entries]
+        touched = [
+            _instant(entry.get("created_at"))
+            for kind, entry in zip(kinds, entries, strict=True)
+            if kind.startswith(TOUCHES)
+        ]
+        return CleaningRecord(
+            started,
+            ended,
+            tuple(steps),
+            result,
+            detail,
+            was_deployed=any(kind.startswith("deploy") for kind in kinds),
+            touched_at=touched[-1] if touched else None,
+        )
 
     # ------------------------------------------------------------------ changing
     def reserve(self, node: UUID, *, name: str, instance: UUID) -> bool:
@@ -226,6 +247,14 @@ class Ironic:
             return None
 
     def _call(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        answer = self._ask(method, path, body)
+        try:
+            return dict(answer.json()) if answer.content else {}
+        except (ValueError, TypeError) as error:  # a proxy's page, or half an answer
+            raise SiteUnreachable(f"{method} {path.split('?')[0]}: not Ironic's answer") from error
+
+    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        """The answer with its headers, where it is one of success."""
         try:
             client = _connection(*self._connect).baremetal
             answer = client.request(
@@ -245,10 +274,7 @@ class Ironic:
             raise SiteUnreachable(f"not Ironic's answer: {detail}") from error
         if answer.status_code >= 400:
             raise _failure(method, path, answer.status_code, answer.text)
-        try:
-            return dict(answer.json()) if answer.content else {}
-        except (ValueError, TypeError) as error:  # a proxy's page, or half an answer
-            raise SiteUnreachable(f"{method} {path.split('?')[0]}: not Ironic's answer") from error
+        return answer
 
 
 class _Absent(Unknown):
@@ -299,6 +325,7 @@ def _observed(node: dict[str, Any], nics: tuple[ObservedNIC, ...] = ()) -> Obser
         instance_id=UUID(node["instance_uuid"]) if node.get("instance_uuid") else None,
         last_error=str(node.get("last_error") or ""),
         changed_at=_instant(node.get("provision_updated_at")),
+        lessee=str(node.get("lessee") or ""),
         properties={
             "cpus": _whole(properties.get("cpus")),
             "memory_mib": _whole(properties.get("memory_mb")),
