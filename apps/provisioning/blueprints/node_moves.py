@@ -48,7 +48,8 @@ def remove_and_clean(work: Work, *, since: datetime) -> Outcome:
 def _cleaning(work: Work, since: datetime) -> dict[str, Any]:
     """The proof of cleaning, as the infrastructure's own history tells it."""
     record = work.compute.cleaning_since(work.server.infra_id, since)
-    if record.result == "none" and not record.was_deployed:
+    was_used = record.was_deployed or work.step.name == "remove"  # also if removed behind our back
+    if record.result == "none" and not was_used:
         return never_used(work.now, is_simulated=work.site.is_simulated)
     return {
         "steps": list(record.steps),
