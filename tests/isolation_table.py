@@ -262,6 +262,8 @@ TENANT: dict[str, Route] = SIGNING_IN | {
 TASKS: dict[str, str] = {
     "apps.audit.tasks.seal_platform": "platform",
     "apps.audit.tasks.seal_tenant": "tenant",
+    "apps.core.tasks.forget_answers_of_platform": "platform",
+    "apps.core.tasks.forget_answers_of_tenant": "tenant",
     "apps.invoicing.tasks.close_month": "platform",
     "apps.notices.tasks.send_notices": "platform",
     "apps.orders.tasks.serve_deadlines": "platform",

@@ -45,13 +45,13 @@ def offering_now(sku: str) -> Offering:
 
 def service_in_work(service_id: UUID) -> Service:
     """A service with `progress` and `expected_at` of the work under way. Raises NotFound."""
-    return _with_progress(orders.service_by_id(service_id))
+    return _with_progress([orders.service_by_id(service_id)])[0]
 
 
 def order_in_work(order_id: UUID) -> Order:
     """An order with its `servers`, `progress` and `expected_at` of the last. Raises NotFound."""
     order = orders.order_by_id(order_id)
-    found = [_with_progress(service) for service in orders.services_of_order(order_id)]
+    found = _with_progress(list(orders.services_of_order(order_id)))
     expected = [one.expected_at for one in found if one.expected_at]  # type: ignore[attr-defined]
     waits = order.status == OrderStatus.QUEUED
     order.servers = found  # type: ignore[attr-defined]
@@ -74,12 +74,13 @@ def line_of(document_id: UUID, line_id: UUID, *, with_drafts: bool = False) -> d
     return found
 
 
-def _with_progress(service: Service) -> Service:
+def _with_progress(services: list[Service]) -> list[Service]:
     """Adds `progress` and `expected_at`: null without work, `unknown` while nobody can tell."""
-    progress = provisioning.progress_of(service.pk) if service.state in IN_WORK else None
-    expected = None
-    if progress is not None and service.state == ServiceState.PROVISIONING:
-        at = progress.expected_at
-        expected = Instant().to_representation(at) if isinstance(at, datetime) else UNKNOWN
-    service.progress, service.expected_at = progress, expected  # type: ignore[attr-defined]
-    return service
+    found = provisioning.progress_of(one.pk for one in services if one.state in IN_WORK)
+    for service in services:
+        progress, expected = found.get(service.pk), None
+        if progress is not None and service.state == ServiceState.PROVISIONING:
+            at = progress.expected_at
+            expected = Instant().to_representation(at) if isinstance(at, datetime) else UNKNOWN
+        service.progress, service.expected_at = progress, expected  # type: ignore[attr-defined]
+    return services

@@ -8,15 +8,20 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
+from apps.core import clock, outbox
 from apps.core.errors import Conflict, Invalid
 from apps.core.models import IdempotencyKey
+from apps.core.realms import current_tenant_id
 
 LONGEST = 200
+KEPT = timedelta(days=7)  # after that a key may stand for another request
+BATCH = 500
 
 
 class KeyReused(Conflict):
@@ -63,6 +68,7 @@ def once(*, actor: str, key: str, asked: str, act: Callable[[], tuple[int, Any]]
             [IdempotencyKey(actor=actor, key=key, request_hash=asked)], ignore_conflicts=True
         )
         row = IdempotencyKey.objects.select_for_update().get(actor=actor, key=key)
+        _forget_later()
         if row.request_hash != asked:
             raise KeyReused(key=key)
         if row.status is not None:
@@ -71,3 +77,23 @@ def once(*, actor: str, key: str, asked: str, act: Callable[[], tuple[int, Any]]
         row.status, row.answer = status, json.loads(json.dumps(body, default=str))
         row.save(update_fields=["status", "answer"])
         return Answer(status, row.answer)
+
+
+def forget_old(*, limit: int = BATCH) -> datetime | None:
+    """Remove answers kept long enough, at most `limit`; when the next one is due, None without any.
+
+    Keys are made in the order of time, so the oldest are found without an index of their own.
+    """
+    oldest = IdempotencyKey.objects.order_by("id").values_list("pk", "created_at")
+    past = clock.now() - KEPT
+    old = [pk for pk, created_at in oldest[:limit] if created_at <= past]
+    IdempotencyKey.objects.filter(pk__in=old).delete()
+    following = oldest.first()
+    return following[1] + KEPT if following else None
+
+
+def _forget_later() -> None:
+    """Leave the work of forgetting for the day it is due; the platform's own has a schedule."""
+    tenant = current_tenant_id()
+    if tenant is not None:
+        outbox.hint_work("forget_answers", tenant=tenant, due_at=clock.now() + KEPT)

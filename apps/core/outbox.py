@@ -4,6 +4,7 @@ Delivery is at least once and in order per subject, so handlers must be safe to 
 """
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +19,10 @@ TELLERS: dict[str, list[Handler]] = {}
 # Called after the commit of an event; a lost call is harmless.
 WAKERS: list[Callable[[], None]] = []
 # Kind of work left for later → the task that does it in the tenant.
-WORK: dict[str, str] = {"seal_audit": "apps.audit.tasks.seal_tenant"}
+WORK: dict[str, str] = {
+    "seal_audit": "apps.audit.tasks.seal_tenant",
+    "forget_answers": "apps.core.tasks.forget_answers_of_tenant",
+}
 
 
 def publish(name: str, *, subject: UUID, **payload: Any) -> OutboxEvent:
@@ -64,9 +68,15 @@ def mark_work(kind: str, *, tenant: UUID) -> None:
     )
 
 
-def hint_work(kind: str, *, tenant: UUID) -> None:
-    """As `mark_work`, without waiting for anybody: for work that the next mark may do as well."""
-    WorkPending.objects.bulk_create([WorkPending(kind=kind, tenant=tenant)], ignore_conflicts=True)
+def hint_work(kind: str, *, tenant: UUID, due_at: datetime | None = None) -> None:
+    """As `mark_work`, without waiting for anybody: for work that the next mark may do as well.
+
+    `due_at`: not before then; a mark that is there keeps its time.
+    """
+    mark = WorkPending(kind=kind, tenant=tenant)
+    if due_at is not None:
+        mark.due_at = due_at
+    WorkPending.objects.bulk_create([mark], ignore_conflicts=True)
 
 
 def take_work(kind: str, *, tenant: UUID) -> None:

@@ -1,12 +1,13 @@
 """Questions about runs: what needs a person, how far a service is, when it may be ready."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import F, Prefetch, Q, QuerySet
 
 from apps.core.errors import NotFound
 from apps.provisioning import blueprints
@@ -168,25 +169,49 @@ def _builders() -> list[str]:
     return [one.name for one in blueprints.BUILDERS.values()]
 
 
-def progress_of(service_id: UUID) -> Progress | None:
-    """How far the latest work on a service is; None before it began."""
-    run = Run.objects.filter(service=service_id).order_by("-created_at").first()
-    if run is None:
-        return None
+def progress_of(services: Iterable[UUID]) -> dict[UUID, Progress]:
+    """How far the latest work on each service is; none before it began. Two statements, and one for
+    each kind of server and site under way, whatever the number of services.
+    """
+    latest = Run.objects.filter(service__in=list(services)).order_by(
+        "service", "-created_at", "-id"
+    )
+    runs_found = list(latest.distinct("service"))
+    tries = {
+        (run, position): attempts
+        for run, position, attempts in RunStep.objects.filter(
+            Q(position=F("run__position")) | Q(position=F("run__position") - 1),
+            run__in=[run.pk for run in runs_found],
+        ).values_list("run_id", "position", "attempts")
+    }
+    times: dict[tuple[str, UUID], Expectation] = {}
+    for run in runs_found:
+        if _is_being_made(run) and (run.sku, run.site_id) not in times:
+            times[run.sku, run.site_id] = expectation(sku=run.sku, site=run.site_id)
+    return {run.service: _progress(run, tries, times) for run in runs_found}
+
+
+def _is_being_made(run: Run) -> bool:
+    return run.status == RunStatus.FORWARD and run.blueprint in _builders()
+
+
+def _progress(
+    run: Run,
+    tries: dict[tuple[UUID, int], int],
+    times: dict[tuple[str, UUID], Expectation],
+) -> Progress:
     described = blueprints.get(run.blueprint, run.version).steps
     position = min(run.position, len(described) - 1)
-    record = RunStep.objects.filter(run=run, position=position).first()
-    times = Expectation(None, None)
-    if run.status == RunStatus.FORWARD and run.blueprint in _builders():
-        times = expectation(sku=run.sku, site=run.site_id)
+    none = Expectation(None, None)
+    known = times.get((run.sku, run.site_id), none) if _is_being_made(run) else none
     return Progress(
         run_id=run.pk,
         status=run.status,
-        step=min(run.position + 1, len(described)),
+        step=position + 1,
         of=len(described),
         label=str(described[position].label),
-        attempts=record.attempts if record else 0,
-        expected_at=run.created_at + times.usual if times.usual else None,
-        latest_at=run.created_at + times.long if times.long else None,
+        attempts=tries.get((run.pk, position), 0),
+        expected_at=run.created_at + known.usual if known.usual else None,
+        latest_at=run.created_at + known.long if known.long else None,
         started_at=run.created_at,
     )

@@ -7,11 +7,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.audit import services as audit
+from apps.provisioning import services as provisioning
 from apps.tenancy.context import platform_context, tenant_context
 from tests import builders
 from tests.integration.api.program import Program
 from tests.integration.inventory.builders import a_node, a_site
-from tests.integration.provisioning.world import an_accepted_order
+from tests.integration.provisioning.world import a_fake_site, an_accepted_order
 
 MOST = 12
 
@@ -80,3 +81,18 @@ def test_orders_and_services_of_all_tenants_take_few_statements(
     after = [statements(console, path) for path in ("orders", "services", "runs", "allocations")]
     assert max(after) <= MOST
     assert all(now - then <= 1 for now, then in zip(after, before, strict=True))
+
+
+def test_an_order_takes_few_statements_whatever_its_number_of_servers(
+    db: None, program: Program
+) -> None:
+    with platform_context():
+        a_fake_site(nodes=5)
+    one = an_accepted_order(name="one", quantity=1)
+    four = an_accepted_order(name="four", quantity=4)
+    for order in (one, four):
+        for service in order.services.all():
+            provisioning.start_run(service_id=service.pk)
+
+    assert statements(program, f"orders/{four.pk}") == statements(program, f"orders/{one.pk}")
+    assert program.get(f"orders/{four.pk}")["services"][3]["progress"]["step"] == 1

@@ -1,6 +1,7 @@
 """What is refused names what was wrong: permissions, unknown fields and parameters, bad values."""
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -89,6 +90,8 @@ def test_every_condition_of_every_list_is_of_a_kind_that_refuses_nonsense() -> N
         for below in one.__subclasses__():
             yield from kinds(below)
 
+    for urls in ("apps.api.urls_platform", "apps.api.urls_tenant"):
+        import_module(urls)
     assert len(list(kinds(Filters))) > 15
     unchecked = {
         f"{one.__name__}.{name}"

@@ -1,13 +1,24 @@
 """Repeated requests: one key, one effect."""
 
 import threading
+from datetime import timedelta
 
 import pytest
 from django.db import connection
 
 from apps.accounts.models import Project
-from apps.core.idempotency import KeyMalformed, KeyReused, once, request_hash
-from apps.tenancy.context import tenant_context
+from apps.core import clock
+from apps.core.idempotency import (
+    KEPT,
+    KeyMalformed,
+    KeyReused,
+    forget_old,
+    once,
+    request_hash,
+)
+from apps.core.models import IdempotencyKey, WorkPending
+from apps.core.tasks import forget_answers_of_platform, forget_answers_of_tenant
+from apps.tenancy.context import platform_context, tenant_context
 
 
 def _make(name="p"):
@@ -85,3 +96,49 @@ def test_requests_at_the_same_time_have_one_effect(own_database):
     assert sum(not answer.is_repeat for answer in answers) == 1
     with tenant_context(acme):
         assert Project.objects.count() == 1
+
+
+def _after(**time):
+    """Move the clock of this transaction on."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('neo.clock_offset', %s, true)", [str(timedelta(**time))])
+
+
+def test_answers_are_forgotten_in_batches_when_their_time_is_over(acme):
+    for number in range(3):
+        once(actor="a", key=f"k{number}", asked=ASKED, act=_make(f"p{number}"))
+    mark = WorkPending.objects.get(kind="forget_answers", tenant=acme.pk)
+    assert mark.due_at == pytest.approx(clock.now() + KEPT, abs=timedelta(minutes=1))
+
+    # before their time nothing is lost
+    _after(days=6)
+    assert forget_old() > clock.now()
+    assert IdempotencyKey.objects.count() == 3
+
+    # after it they go, a batch at a time, and a key of today stays
+    _after(days=8)
+    once(actor="a", key="today", asked=ASKED, act=_make("today"))
+    assert forget_old(limit=2) <= clock.now()
+    assert IdempotencyKey.objects.count() == 2
+    assert forget_old(limit=2) > clock.now()
+    assert IdempotencyKey.objects.get().key == "today"
+    assert once(actor="a", key="k0", asked=ASKED, act=_make("again")).is_repeat is False
+
+
+def test_a_tenants_task_takes_its_mark_and_comes_again_for_what_is_left(acme):
+    once(actor="a", key="old", asked=ASKED, act=_make())
+    _after(days=8)
+    once(actor="a", key="today", asked=ASKED, act=_make("today"))
+    forget_answers_of_tenant.run()
+    assert IdempotencyKey.objects.get().key == "today"
+    mark = WorkPending.objects.get(kind="forget_answers", tenant=acme.pk)
+    assert mark.due_at > clock.now() + timedelta(days=6)
+
+
+def test_the_platform_forgets_its_own_answers_and_leaves_no_mark(acme):
+    with platform_context():
+        once(actor="a", key="old", asked=ASKED, act=lambda: (200, {}))
+        _after(days=8)
+        forget_answers_of_platform.run()
+        assert not IdempotencyKey.objects.exists()
+        assert not WorkPending.objects.filter(kind="forget_answers").exists()
