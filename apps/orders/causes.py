@@ -7,6 +7,10 @@ PROVEN = gettext_noop("user-ready, proven")
 PROVISIONING_FAILED = gettext_noop("provisioning failed")
 TERMINATED = gettext_noop("terminated by customer")
 ORDER_CANCELLED = gettext_noop("order cancelled")
+END_REACHED = gettext_noop("agreed end reached")
+SUSPENDED = gettext_noop("suspended by the operator")
+RESUMED = gettext_noop("resumed by the operator")
+SUSPENSION_ENDED = gettext_noop("suspended too long")
 REMOVED = gettext_noop("removed")
 
 

@@ -87,6 +87,14 @@ def clear_deadline(*, kind: str, subject: UUID) -> None:
     Deadline.objects.filter(kind=kind, subject=subject, done_at=None).delete()
 
 
+def clear_deadlines(*, subject: UUID) -> None:
+    """Nothing falls due for the thing any more: it has ended."""
+    served = _served.get()
+    if served is not None and served.subject == subject:
+        served.is_touched = True
+    Deadline.objects.filter(subject=subject, done_at=None).delete()
+
+
 def deadline_of(*, kind: str, subject: UUID) -> datetime | None:
     """When something of this kind falls due for the thing, if it does."""
     row = Deadline.objects.filter(kind=kind, subject=subject, done_at=None).first()

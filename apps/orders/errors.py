@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.inventory.errors import OutOfCapacity
 
 
@@ -161,3 +161,91 @@ class LimitTooLow(Invalid):
 
     code = "limit_out_of_range"
     message = _("The limit must be a whole number from 0 to {most}; you sent {asked}.")
+
+
+class WrongStart(Invalid):
+    """A start lies ahead, and not too far."""
+
+    code = "start_out_of_range"
+    message = _("The start must lie between now and {latest}; you sent {asked}.")
+
+
+class WrongEnd(Invalid):
+    """An end comes after the start, and has not passed."""
+
+    code = "end_out_of_range"
+    message = _("The end must be later than {earliest}; you sent {asked}.")
+
+
+class TooLong(Invalid):
+    """The tenant's administrators limit how long a service may run."""
+
+    code = "longest_duration"
+    message = _(
+        "Your organisation lets a service run for at most {limit} days; you asked for {asked}. "
+        "Choose an end until {latest}."
+    )
+
+
+class EndNeeded(TooLong):
+    """Without an end it would run longer than is allowed."""
+
+    message = _(
+        "Your organisation lets a service run for at most {limit} days, so it needs an end. "
+        "Choose one until {latest}."
+    )
+
+
+class ApproverNeeded(Forbidden):
+    """What needs approval is not lengthened past it."""
+
+    code = "approval_needed"
+    message = _(
+        "{number} has {gpus} GPUs, and from {limit} on more time needs an approver. Ask one of: "
+        "{holders}."
+    )
+
+
+class OwnApproval(Forbidden):
+    """Nobody approves what they asked for themselves; an owner may."""
+
+    code = "own_approval"
+    message = _("You asked for this yourself. Ask one of: {holders}.")
+
+
+class ReasonNeeded(Invalid):
+    """Whoever asked wants to know why."""
+
+    code = "reason_missing"
+    message = _("Give a reason of 3 to {most} characters; who asked will read it.")
+
+
+class WrongPolicy(Invalid):
+    """A figure of the order policy is out of its range."""
+
+    code = "policy_out_of_range"
+    message = _("It must be a whole number from {least} to {most}; you sent {asked}.")
+
+
+class NodeReserved(Conflict):
+    """Somebody reserved the server for later."""
+
+    code = "node_reserved"
+    message = _(
+        "The server of {name} is reserved for somebody else from {latest} on. Choose an end until "
+        "then, or order another server."
+    )
+
+
+class ServiceOver(Conflict):
+    """The service has ended, or is ending right now."""
+
+    code = "service_over"
+    message = _("{name} has ended at {ended_at}; order a new server.")
+
+
+class NotScheduled(Conflict):
+    """Only what has not begun can be moved."""
+
+    code = "not_scheduled"
+    message = _("{number} is not scheduled (status “{status}”), so its start cannot be changed.")

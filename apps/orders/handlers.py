@@ -1,33 +1,44 @@
-"""What people are told of their orders and services."""
+"""What happens to orders and services when their time comes, and what people are told."""
 
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.selectors import recipient_of
+from apps.accounts.models import User
+from apps.accounts.selectors import admins_to_tell, people_who_may, recipient_of
 from apps.core.models import OutboxEvent
 from apps.core.outbox import on
 from apps.notices import services as notices
-from apps.orders.models import Order, Service
+from apps.orders import services
+from apps.orders.deadlines import due
+from apps.orders.models import Approval, Deadline, Order, Service
 from apps.orders.names import offering_for_readers
+from apps.orders.states import ApprovalStatus
+from apps.tenancy.selectors import current_tenant
 
 
 def _tell(
     order: Order, *, event: OutboxEvent, subject: Any, body: Any, link: str, **facts: object
 ) -> None:
-    """Tell who placed the order, once for each event."""
-    notices.tell(
-        to=recipient_of(order.placed_by),
-        kind=event.name,
-        dedup_key=f"{event.name}:{event.pk}",
-        subject=subject,
-        body=body,
-        link=link,
-        number=order.number,
-        **facts,
-    )
+    """Tell who placed the order, or the administrators once that person is gone; once for each
+    event, or for each `dedup_key`.
+    """
+    dedup_key = facts.pop("dedup_key", f"{event.name}:{event.pk}")
+    placed_by = order.placed_by
+    for recipient in [recipient_of(placed_by)] if placed_by.is_active else admins_to_tell():
+        notices.tell(
+            to=recipient,
+            kind=event.name,
+            dedup_key=str(dedup_key),
+            subject=subject,
+            body=body,
+            link=link,
+            number=order.number,
+            **facts,
+        )
 
 
 def _service(service_id: UUID) -> Service:
@@ -100,3 +111,170 @@ def tell_queued(event: OutboxEvent) -> None:
         link=f"/orders/{order.pk}/",
         offering=offering_for_readers(order),
     )
+
+
+@on("order.scheduled", tells=True)
+def tell_scheduled(event: OutboxEvent) -> None:
+    """It begins later; nothing is held until then."""
+    order = _order(event.subject)
+    _tell(
+        order,
+        event=event,
+        subject=_("{number} is scheduled"),
+        body=_(
+            "{number} begins at {starts_at}. Until then it holds no server and costs nothing; "
+            "limits and free servers are looked at when it begins."
+        ),
+        link=f"/orders/{order.pk}/",
+        starts_at=order.starts_at,
+    )
+
+
+@on("order.refused", tells=True)
+@on("order.expired", tells=True)
+def tell_over(event: OutboxEvent) -> None:
+    """It ended before it began."""
+    order = _order(event.subject)
+    _tell(
+        order,
+        event=event,
+        subject=_("{number} was refused")
+        if event.name == "order.refused"
+        else _("{number} has expired"),
+        body=_("{reason} Nothing is held and nothing is charged. You can order again at any time."),
+        link=f"/orders/{order.pk}/",
+        reason=order.status_reason,
+    )
+
+
+@on("approval.asked", tells=True)
+def tell_approvers(event: OutboxEvent) -> None:
+    """Somebody waits for an answer."""
+    approval = Approval.objects.select_related("order", "reservation", "asked_by").get(
+        pk=event.subject
+    )
+    thing = approval.order or approval.reservation
+    for person in people_who_may("order.approve").exclude(pk=approval.asked_by_id):
+        _tell_of_approval(
+            approval,
+            person,
+            event=event,
+            subject=_("{number} of {who} waits for your approval"),
+            body=_(
+                "{who} asks for {quantity} × {offering} ({gpus} GPUs). Answer by {until}, or it "
+                "expires. {rule}"
+            ),
+            who=approval.asked_by.name,
+            quantity=getattr(thing, "quantity", ""),
+            offering=offering_for_readers(thing) if thing else "",
+            gpus=getattr(thing, "gpus", ""),
+            until=approval.expires_at,
+            rule=approval.rule,
+        )
+
+
+@on("approval.answered", tells=True)
+def tell_answer(event: OutboxEvent) -> None:
+    """Who asked learns that it goes on; a refusal or an expiry is told by the order itself."""
+    approval = Approval.objects.select_related("asked_by", "decided_by").get(pk=event.subject)
+    if approval.status != ApprovalStatus.APPROVED or approval.decided_by is None:
+        return
+    _tell_of_approval(
+        approval,
+        approval.asked_by,
+        event=event,
+        subject=_("{number} is approved"),
+        body=_("{who} approved {number}. {reason}"),
+        who=approval.decided_by.name,
+        reason=approval.reason,
+    )
+
+
+@on("service.ends_soon", tells=True)
+def tell_ends_soon(event: OutboxEvent) -> None:
+    """Its agreed end comes near: 7 days, 1 day, 1 hour before, each once for one end."""
+    service = _service(event.subject)
+    ends_at = datetime.fromisoformat(event.payload["ends_at"])
+    if service.ends_at != ends_at:
+        return  # it was moved meanwhile
+    protected = _(
+        "Your server {name} of {number} ends at {ends_at}, although it is protected against "
+        "termination: an agreed end counts. Everything on it is lost then. To keep it, choose a "
+        "later end on its page."
+    )
+    plain = _(
+        "Your server {name} of {number} ends at {ends_at}. Everything on it is lost then. To keep "
+        "it, choose a later end on its page."
+    )
+    _tell(
+        service.order,
+        event=event,
+        subject=_("{name} ends at {ends_at}"),
+        body=protected if service.is_protected else plain,
+        link=f"/services/{service.pk}/",
+        name=service.name,
+        ends_at=ends_at,
+        dedup_key=f"ends_soon:{service.pk}:{ends_at.isoformat()}:{event.payload['hours']}",
+    )
+
+
+@due("order.start")
+def start_order(deadline: Deadline) -> None:
+    """A scheduled order begins."""
+    services.begin_scheduled(order_id=deadline.subject)
+
+
+@due("order.end")
+def expire_order(deadline: Deadline) -> None:
+    """The agreed end came before the order could begin."""
+    with translation.override(current_tenant().language):
+        services.expire_past_end(
+            order_id=deadline.subject, reason=str(_("Its end came before it could begin."))
+        )
+
+
+@due("approval.expire")
+def expire_approval(deadline: Deadline) -> None:
+    """Nobody answered in time."""
+    with translation.override(current_tenant().language):
+        services.expire_approval(
+            approval_id=deadline.subject, reason=str(_("Nobody answered in time."))
+        )
+
+
+@due("service.warning")
+def warn_of_end(deadline: Deadline) -> None:
+    """The agreed end of a service comes near."""
+    services.warn_of_end(service_id=deadline.subject)
+
+
+@due("service.end")
+def end_service(deadline: Deadline) -> None:
+    """The agreed end of a service has come."""
+    services.end_as_agreed(service_id=deadline.subject)
+
+
+def _tell_of_approval(
+    approval: Approval,
+    person: User,
+    *,
+    event: OutboxEvent,
+    subject: Any,
+    body: Any,
+    **facts: object,
+) -> None:
+    where = f"/orders/{approval.order_id}/" if approval.order_id else "/approvals/"
+    notices.tell(
+        to=recipient_of(person),
+        kind=event.name,
+        dedup_key=f"{event.name}:{approval.pk}",
+        subject=subject,
+        body=body,
+        link=where,
+        number=approval.order or approval.reservation,
+        **facts,
+    )
+
+
+def _order(order_id: UUID) -> Order:
+    return Order.objects.select_related("placed_by").get(pk=order_id)

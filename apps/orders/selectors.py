@@ -12,8 +12,10 @@ from apps.accounts.models import Project
 from apps.core.errors import NotFound
 from apps.inventory.models import Allocation
 from apps.orders.models import (
+    Approval,
     Fact,
     Order,
+    OrderPolicy,
     OrderProjection,
     ProjectLimit,
     QueueEntry,
@@ -22,7 +24,7 @@ from apps.orders.models import (
     ServiceProjection,
     TenantLimit,
 )
-from apps.orders.states import OrderStatus, ServiceState
+from apps.orders.states import ApprovalStatus, OrderStatus, ServiceState
 from apps.tenancy.selectors import current_tenant
 
 ENDED = (ServiceState.FAILED, ServiceState.TERMINATED, ServiceState.DELETING)
@@ -156,6 +158,36 @@ def project_use() -> list[tuple[Project, QuotaUse]]:
         (project, QuotaUse(project.name, used[project.pk], limits.get(project.pk)))
         for project in Project.objects.filter(archived_at=None).order_by("name")
     ]
+
+
+def order_policy() -> OrderPolicy:
+    """What the tenant's administrators decided about orders; by default nothing."""
+    return OrderPolicy.objects.first() or OrderPolicy()
+
+
+def approvals() -> QuerySet[Approval]:
+    """Every question to the tenant's administrators, newest first."""
+    return Approval.objects.select_related(
+        "asked_by", "decided_by", "order__project", "reservation__project"
+    ).order_by("-asked_at", "-id")
+
+
+def approvals_waiting() -> QuerySet[Approval]:
+    """Questions nobody has answered, the one that expires first above."""
+    return approvals().filter(status=ApprovalStatus.WAITING).order_by("expires_at", "id")
+
+
+def approval_by_id(approval_id: UUID) -> Approval:
+    """One question. Raises NotFound."""
+    approval = approvals().filter(pk=approval_id).first()
+    if approval is None:
+        raise NotFound()
+    return approval
+
+
+def approval_of_order(order_id: UUID) -> Approval | None:
+    """The question about an order, if there was one."""
+    return approvals().filter(order=order_id).first()
 
 
 def queue_place(order_id: UUID) -> int | None:

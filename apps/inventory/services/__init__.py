@@ -1,7 +1,7 @@
 """Every change to what we own: sites, nodes, capacity, addresses."""
 
 from apps.inventory.services.addresses import lease_address, release_addresses, save_address_pool
-from apps.inventory.services.capacity import allocate, release, replace_allocation
+from apps.inventory.services.capacity import allocate, held_until, release, replace_allocation
 from apps.inventory.services.gpus import note_gpus
 from apps.inventory.services.importing import import_nodes
 from apps.inventory.services.nodes import (
@@ -32,6 +32,7 @@ __all__ = [
     "claim_site_watch",
     "close_ticket",
     "finish_site_watch",
+    "held_until",
     "import_nodes",
     "last_lease",
     "lease_address",

@@ -1,6 +1,7 @@
 """Taking nodes and giving them back: the constraint `node_allocated_once` has the last word."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -82,6 +83,19 @@ def allocate(
             resource_class=resource_class,
             site=site.name,
         ) from None
+
+
+def held_until(*, service: UUID) -> datetime | None:
+    """Until when a service may keep its node: the begin of somebody's reservation, or None.
+
+    The hold stays locked to the end of the transaction, so that it is not shortened meanwhile.
+    """
+    allocation = (
+        Allocation.objects.select_for_update(no_key=True)
+        .filter(service=service, released_at=None)
+        .first()
+    )
+    return allocation.during.upper if allocation else None
 
 
 @transaction.atomic

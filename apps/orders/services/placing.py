@@ -1,55 +1,36 @@
-"""Orders: placed from a quote, accepted with capacity, queued without, cancelled."""
+"""Orders: placed from a quote, accepted with capacity, queued without, cancelled, expired."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 import structlog
 from django.db import transaction
 
-from apps.accounts import ssh_keys
-from apps.accounts.models import Project, SSHKey, User
+from apps.accounts.models import User
 from apps.audit import services as audit
-from apps.catalog.models import Image, Offering
+from apps.catalog.models import Offering
 from apps.core import clock, outbox
-from apps.core.errors import NotFound
 from apps.core.uuids import uuid7
 from apps.inventory import services as inventory
 from apps.inventory.errors import OutOfCapacity
 from apps.inventory.models import Site
-from apps.orders import causes, projections
-from apps.orders.errors import (
-    NoKeys,
-    NotCancellable,
-    OthersWait,
-    Protected,
-    QuoteExpired,
-    QuoteNotFound,
-    UnknownKey,
-    UnknownProject,
-    WrongChoice,
-    WrongImage,
-    WrongName,
-)
-from apps.orders.models import (
-    Condition,
-    IfUnavailable,
-    Order,
-    QueueEntry,
-    Quote,
-    Service,
-)
+from apps.orders import deadlines, projections
+from apps.orders.errors import OthersWait, QuoteExpired, QuoteNotFound
+from apps.orders.models import Condition, IfUnavailable, Order, QueueEntry, Quote, Service
 from apps.orders.numbers import next_order_serial
 from apps.orders.queues import queue_length
-from apps.orders.services.limits import reserve_quota
+from apps.orders.services import policy
+from apps.orders.services.approving import APPROVABLE, Approvable, ask_approval
+from apps.orders.services.choices import choice_of, image_of, keys_of, name_of, project_of
+from apps.orders.services.ending import end_order, lock_order
+from apps.orders.services.lifetime import arm_end
 from apps.orders.services.quoting import offering_of, site_of
-from apps.orders.services.states import begin_service, end_provisioning
-from apps.orders.states import ORDER, OrderStatus, ServiceState
+from apps.orders.services.states import begin_service
+from apps.orders.states import ORDER, OrderStatus
 from apps.tenancy.context import platform_context
 from apps.tenancy.selectors import current_tenant
 
 log = structlog.get_logger(__name__)
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,59}")
 
 
 @transaction.atomic
@@ -67,9 +48,9 @@ def place_order(
     """Turn a quote into an order and take its capacity, in one transaction.
 
     Placing the same quote again answers the same order. Raises the error of the first rule that is
-    broken: input, quote, quota (QuotaExceeded), capacity (OutOfCapacity when `if_unavailable` is
-    `fail`);
-    then nothing is changed.
+    broken: input, quote, policy (permission, TooLong), quota (QuotaExceeded), capacity
+    (OutOfCapacity when `if_unavailable` is `fail`); then nothing is changed. An order that needs
+    approval, or begins later, holds nothing until then.
     """
     quote = Quote.objects.select_for_update().filter(pk=quote_id).first()  # lock
     if quote is None:
@@ -81,40 +62,58 @@ def place_order(
         raise QuoteExpired(until=quote.valid_until.isoformat(timespec="minutes"), field="quote")
     offering = offering_of(quote.sku)
     site = site_of(quote.site_code, offering)
-    project = _project(project_id)
+    project = project_of(project_id, actor)
     order = Order(  # check
         serial=0,
         quote=quote,
         placed_by=actor,
         project=project,
-        name=_name(name, quote.quantity),
-        image_code=_image(offering, image_code).code,
-        ssh_keys=_keys(ssh_key_ids, ssh_public_keys),
-        if_unavailable=_choice(if_unavailable),
+        name=name_of(name),
+        image_code=image_of(offering, image_code).code,
+        ssh_keys=keys_of(ssh_key_ids, ssh_public_keys),
+        if_unavailable=choice_of(if_unavailable),
         **{
             field: getattr(quote, field)
             for field in (
                 "offering_id", "sku", "offering_name", "site_id", "site_code", "quantity",
                 "gpus_each", "currency", "plan", "billing_basis", "price_rule", "price_id",
-                "unit_price", "contract_id",
+                "unit_price", "contract_id", "starts_at", "ends_at",
             )
         },
     )  # fmt: skip
-    tenant = current_tenant()
-    reserve_quota(tenant=tenant.id, project=project, gpus=order.gpus, services=order.quantity)
+    policy.check_order(order, actor=actor)
     order.serial = next_order_serial()
     order.placed_at = clock.now()
     ORDER.move(order, "place")  # change
-    ORDER.move(order, "approve")
     order.save(force_insert=True)
     audit.record(actor, "order.placed", order, after=_terms(order))  # record
     outbox.publish("order.placed", subject=order.pk)  # tell
-    _accept_or_queue(order, offering, site, actor=actor)
+    if order.ends_at is not None:
+        deadlines.set_deadline(kind="order.end", subject=order.pk, due_at=order.ends_at)
+    if rule := policy.approval_rule(order, actor=actor):
+        projections.write_order(order)
+        ask_approval(actor=actor, rule=rule, order=order, not_after=order.ends_at)
+    else:
+        _go_on(order, offering, site)
     log.info("order.placed", order=order.number, status=order.status)
     return order
 
 
-def _accept_or_queue(order: Order, offering: Offering, site: Site, *, actor: User | None) -> None:
+def _go_on(order: Order, offering: Offering, site: Site) -> None:
+    """Nobody has to agree any more: begin now, or let the begin fall due."""
+    ORDER.move(order, "approve")
+    if order.starts_at is None or order.starts_at <= clock.now():
+        order.save(update_fields=["status"])
+        accept_or_queue(order, offering, site)
+        return
+    ORDER.move(order, "schedule")
+    order.save(update_fields=["status"])
+    deadlines.set_deadline(kind="order.start", subject=order.pk, due_at=order.starts_at)
+    projections.write_order(order)
+    outbox.publish("order.scheduled", subject=order.pk)
+
+
+def accept_or_queue(order: Order, offering: Offering, site: Site) -> None:
     tenant = current_tenant()
     if waiting := queue_length(site_id=site.pk, resource_class=offering.resource_class):
         if order.if_unavailable == IfUnavailable.FAIL:  # nobody overtakes who waits already
@@ -130,7 +129,7 @@ def _accept_or_queue(order: Order, offering: Offering, site: Site, *, actor: Use
         return
     try:
         with transaction.atomic():
-            _accept(order, offering, site, tenant=tenant.id, actor=actor)
+            _accept(order, offering, site, tenant=tenant.id)
     except OutOfCapacity:
         if order.if_unavailable == IfUnavailable.FAIL:
             raise
@@ -138,9 +137,7 @@ def _accept_or_queue(order: Order, offering: Offering, site: Site, *, actor: Use
         _enter_queue(order, site, offering)
 
 
-def _accept(
-    order: Order, offering: Offering, site: Site, *, tenant: UUID, actor: User | None
-) -> None:
+def _accept(order: Order, offering: Offering, site: Site, *, tenant: UUID) -> None:
     """Take the nodes, make the services, say so; raises OutOfCapacity."""
     service_ids = [uuid7() for _ in range(order.quantity)]
     allocations = inventory.allocate(
@@ -156,8 +153,9 @@ def _accept(
     order.decided_at = clock.now()
     order.status_reason = ""
     order.save(update_fields=["status", "decided_at", "status_reason"])
+    deadlines.clear_deadlines(subject=order.pk)
     for number, allocation in enumerate(allocations, start=1):
-        begin_service(
+        service = begin_service(
             Service(
                 id=allocation.service,
                 order=order,
@@ -171,10 +169,12 @@ def _accept(
                 node_id=allocation.node_id,
                 node_name=allocation.node.name,
                 condition=Condition.WORKING,
+                ends_at=order.ends_at,
             )
         )
+        arm_end(service)
     projections.write_order(order)
-    audit.record(actor, "order.accepted", order)
+    audit.record(None, "order.accepted", order)
     outbox.publish("order.accepted", subject=order.pk, services=[str(one) for one in service_ids])
 
 
@@ -203,55 +203,30 @@ def accept_from_queue(*, order_id: UUID) -> bool:
             entry.left_at = clock.now()
             entry.save(update_fields=["left_at"])
         return entry is not None
-    site = Site.objects.get(pk=order.site_id)
-    with (
-        platform_context()
-    ):  # the offering may be hidden from the tenant by now; what was agreed stands
-        offering = Offering.objects.get(pk=order.offering_id)
+    if order.ends_at is not None and order.ends_at <= clock.now():
+        return False  # its end is about to be served
+    offering, site = agreed(order)
     try:
         with transaction.atomic():
             entry.left_at = clock.now()
             entry.save(update_fields=["left_at"])
-            _accept(order, offering, site, tenant=current_tenant().id, actor=None)
+            _accept(order, offering, site, tenant=current_tenant().id)
     except OutOfCapacity:
         return False
     return True
 
 
-@transaction.atomic
-def cancel_order(*, order_id: UUID, actor: User, reason: str = "") -> Order:
-    """Cancel an order at any stage before its servers are in use; cancelling twice changes nothing.
+def _granted(order: Order, actor: User) -> None:
+    """An approver agreed: limits and capacity are looked at again."""
+    policy.check_quota(order)
+    _go_on(order, *agreed(order))
 
-    Raises NotCancellable when a service was ready already, Protected when one is, NotFound.
-    """
-    order = Order.objects.select_for_update().filter(pk=order_id).first()  # lock
-    if order is None:
-        raise NotFound(field="order")
-    if order.status == OrderStatus.CANCELLED:
-        return order
-    services = list(  # in the order in which their nodes are locked
-        Service.objects.select_for_update().filter(order=order).order_by("node_id")
-    )
-    if any(service.ready_at for service in services):
-        raise NotCancellable(number=order.number)
-    for service in services:
-        if service.is_protected and service.state == ServiceState.PROVISIONING:
-            raise Protected(name=service.name)
-    before = order.status
-    ORDER.move(order, "cancel")  # check and change
-    order.status_reason = reason[:400]
-    order.save(update_fields=["status", "status_reason"])
-    QueueEntry.objects.filter(order=order.pk, left_at=None).update(left_at=clock.now())
-    for service in services:
-        if service.state == ServiceState.PROVISIONING:
-            end_provisioning(service, cause=causes.ORDER_CANCELLED)
-    projections.write_order(order)
-    audit.record(
-        actor, "order.cancelled", order, reason=reason, before={"status": before},
-        after={"status": order.status},
-    )  # fmt: skip
-    outbox.publish("order.cancelled", subject=order.pk)
-    return order
+
+APPROVABLE["order"] = Approvable(
+    lock=lock_order,
+    granted=_granted,
+    ended=lambda order, verb, reason: end_order(order, verb, reason=reason),
+)
 
 
 def _terms(order: Order) -> dict[str, object]:
@@ -265,55 +240,21 @@ def _terms(order: Order) -> dict[str, object]:
         "billing_basis": order.billing_basis,
         "price_rule": order.price_rule,
         "if_unavailable": order.if_unavailable,
+        **term_of(order),
     }
 
 
-def _name(name: str, quantity: int) -> str:
-    if not NAME.fullmatch(name) or name.endswith("-"):
-        raise WrongName(asked=name[:80], field="name")
-    return name
+def term_of(order: Order) -> dict[str, str | None]:
+    return {
+        name: instant.isoformat() if instant else None
+        for name, instant in (("starts_at", order.starts_at), ("ends_at", order.ends_at))
+    }
 
 
-def _project(project_id: UUID) -> Project:
-    open_ones = Project.objects.filter(archived_at=None)
-    project = open_ones.filter(pk=project_id).first()
-    if project is None:
-        known = ", ".join(open_ones.order_by("name").values_list("name", flat=True)) or "—"
-        raise UnknownProject(project=project_id, known=known, field="project")
-    return project
-
-
-def _image(offering: Offering, code: str) -> Image:
-    images = list(
-        offering.images.filter(is_retired=False).order_by("offeringimage__position", "code")
-    )
-    for image in images:
-        if code in ("", image.code):
-            return image
-    raise WrongImage(
-        sku=offering.sku, image=code, known=", ".join(one.code for one in images), field="image"
-    )
-
-
-def _keys(key_ids: Iterable[UUID], pasted: Iterable[str]) -> list[str]:
-    wanted = list(dict.fromkeys(key_ids))
-    stored = {key.pk: key.public_key for key in SSHKey.objects.filter(pk__in=wanted)}
-    for key_id in wanted:
-        if key_id not in stored:
-            raise UnknownKey(key=key_id, field="ssh_keys")
-    keys = [stored[key_id] for key_id in wanted]
-    keys += [ssh_keys.parse(text, field="ssh_public_keys").text for text in pasted if text.strip()]
-    if not keys:
-        raise NoKeys(field="ssh_keys")
-    return list(dict.fromkeys(keys))
-
-
-def _choice(if_unavailable: str) -> str:
-    if if_unavailable not in IfUnavailable.values:
-        raise WrongChoice(
-            name="if_unavailable",
-            known=", ".join(IfUnavailable.values),
-            asked=if_unavailable,
-            field="if_unavailable",
-        )
-    return if_unavailable
+def agreed(order: Order) -> tuple[Offering, Site]:
+    """The order's offering and site; hidden from the tenant by now or not, what was agreed
+    stands.
+    """
+    with platform_context():
+        offering = Offering.objects.get(pk=order.offering_id)
+    return offering, Site.objects.get(pk=order.site_id)

@@ -1,6 +1,6 @@
 """Quotes: every term shown before anything is agreed."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import transaction
 
@@ -19,6 +19,7 @@ from apps.orders.errors import (
     WrongQuantity,
 )
 from apps.orders.models import PriceRule, Quote
+from apps.orders.services import policy
 from apps.orders.states import CHARGES
 from apps.tenancy.selectors import current_tenant
 
@@ -61,9 +62,13 @@ def make_quote(
     site_code: str,
     quantity: int,
     currency: str | None = None,
+    starts_at: datetime | None = None,
+    ends_at: datetime | None = None,
 ) -> Quote:
-    """Offer terms for a day: price, currency, tax, billing basis, price rule; nothing is held by
-    it.
+    """Offer terms for a day: price, currency, tax, billing basis, price rule, start and end;
+    nothing is held by it.
+
+    Without a start it is as soon as possible, without an end until terminated.
     """
     tenant = current_tenant()
     offering = offering_of(offering_sku)
@@ -72,7 +77,10 @@ def make_quote(
         raise WrongQuantity(most=offering.max_quantity, asked=quantity, field="quantity")
     if currency and currency != tenant.currency:
         raise WrongCurrency(currency=tenant.currency, asked=currency, field="currency")
+    starts_at, ends_at = in_seconds(starts_at), in_seconds(ends_at)
+    policy.check_term(starts_at, ends_at)
     now = clock.now()
+    policy.check_duration(begins_at=starts_at or now, ends_at=ends_at)
     price = catalog.price_in_force(
         sku=offering.sku, currency=tenant.currency, at=now, tenant=tenant.id
     )
@@ -93,6 +101,8 @@ def make_quote(
         price_id=price.pk,
         unit_price=price.amount,
         price_kind=price.book.kind,
+        starts_at=starts_at,
+        ends_at=ends_at,
         vat_rate=tenant.vat_rate,
         terms={
             "hour_total": str(per_hour.rounded_half_up()),
@@ -106,3 +116,8 @@ def make_quote(
         created_by=actor,
         valid_until=now + VALID_FOR,
     )
+
+
+def in_seconds(instant: datetime | None) -> datetime | None:
+    """Cut to the whole second, in which starts and ends are agreed."""
+    return instant.replace(microsecond=0) if instant else None

@@ -5,14 +5,15 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Max
 
 from apps.accounts.models import User
 from apps.audit import services as audit
 from apps.core import clock, outbox
 from apps.core.errors import NotFound
 from apps.inventory import services as inventory
-from apps.orders import causes, projections
-from apps.orders.errors import NameNotConfirmed, Protected
+from apps.orders import causes, deadlines, projections
+from apps.orders.errors import NameNotConfirmed, Protected, ServiceOver
 from apps.orders.ledger import lock_facts_shared
 from apps.orders.models import Condition, Fact, FactSource, Order, Service
 from apps.orders.states import ORDER, SERVICE, OrderStatus, ServiceState
@@ -33,10 +34,11 @@ def move_service(*, service: Service, verb: str, cause: str, run: UUID | None = 
     """Move a locked service to its next state and record the fact; returns the instant.
 
     The instant is read after the lock, in whole seconds, and is the same in the row, the fact and
-    the event. Raises Conflict when the verb is not possible from the state.
+    the event. Past its agreed end a service only ends, and ends at that instant, however late
+    somebody comes. Raises Conflict when the verb is not possible from the state.
     """
+    at = _instant(service, verb)
     SERVICE.move(service, verb, field="state")
-    at = clock.now_seconds()
     if verb == "ready":
         service.ready_at = service.ready_at or at
     if service.state in (ServiceState.DELETING, ServiceState.FAILED):
@@ -44,8 +46,23 @@ def move_service(*, service: Service, verb: str, cause: str, run: UUID | None = 
     service.condition, service.condition_detail = Condition.NONE, ""
     service.save(update_fields=["state", "ready_at", "ended_at", "condition", "condition_detail"])
     _write_fact(service, at=at, cause=cause, run=run)
+    if service.ended_at is not None:
+        deadlines.clear_deadlines(subject=service.pk)
     projections.write_service(service)
     return at
+
+
+def _instant(service: Service, verb: str) -> datetime:
+    now = clock.now_seconds()
+    end = service.ends_at
+    if end is None or now < end or verb in ("ready", "fail", "finish"):
+        return now
+    if verb != "terminate":
+        raise ServiceOver(name=service.name, ended_at=end)
+    last = Fact.objects.filter(service=service, source=FactSource.LIVE).aggregate(
+        at=Max("start_at")
+    )["at"]
+    return max(end, last) if last else end
 
 
 def _write_fact(service: Service, *, at: datetime, cause: str, run: UUID | None) -> None:
@@ -87,7 +104,7 @@ def mark_ready(*, service_id: UUID, run: UUID, access: dict[str, Any]) -> Servic
 @transaction.atomic
 def fail_service(*, service_id: UUID, run: UUID, reason: str) -> None:
     """Provisioning was given up and undone: never charged, capacity and quota returned."""
-    order, service = _lock_with_order(service_id)
+    order, service = lock_with_order(service_id)
     if service.state != ServiceState.PROVISIONING:
         return
     move_service(service=service, verb="fail", cause=causes.PROVISIONING_FAILED, run=run)
@@ -97,13 +114,16 @@ def fail_service(*, service_id: UUID, run: UUID, reason: str) -> None:
     _close_order_if_over(order)
 
 
-def end_provisioning(service: Service, *, cause: str) -> None:
-    """A locked service is wanted no more before it was ready: never charged; the engine undoes its
-    work.
+def end_service(order: Order, service: Service, *, cause: str) -> None:
+    """A locked service of a locked order is wanted no more: charging stops, its quota is returned,
+    its node goes to cleaning. One that was never ready was never charged; the engine undoes its
+    work. With its last service the order is closed.
     """
-    move_service(service=service, verb="terminate", cause=cause)
+    at = move_service(service=service, verb="terminate", cause=cause)
     inventory.release(service=service.pk)
-    outbox.publish("service.terminating", subject=service.pk, order=str(service.order_id))
+    facts = {"ended_at": at.isoformat()} if service.ready_at else {"order": str(service.order_id)}
+    outbox.publish("service.terminating", subject=service.pk, **facts)
+    _close_order_if_over(order)
 
 
 @transaction.atomic
@@ -117,7 +137,7 @@ def terminate_service(
     goes to cleaning. Terminating again changes nothing. `confirm_name`, when given, must be the
     service's name. Raises Protected, NameNotConfirmed or NotFound.
     """
-    order, service = _lock_with_order(service_id)  # lock
+    order, service = lock_with_order(service_id)  # lock
     if service.state in OVER:
         return service
     if confirm_name is not None and confirm_name != service.name:
@@ -125,24 +145,18 @@ def terminate_service(
     if service.is_protected:
         raise Protected(name=service.name)
     before = service.state
-    if before == ServiceState.PROVISIONING:
-        end_provisioning(service, cause=causes.TERMINATED)
-    else:
-        at = move_service(service=service, verb="terminate", cause=causes.TERMINATED)
-        inventory.release(service=service.pk)
-        outbox.publish("service.terminating", subject=service.pk, ended_at=at.isoformat())
+    end_service(order, service, cause=causes.TERMINATED)
     audit.record(
         actor, "service.terminated", service, reason=reason, before={"state": before},
         after={"state": service.state},
     )  # fmt: skip
-    _close_order_if_over(order)
     return service
 
 
 @transaction.atomic
 def finish_service(*, service_id: UUID, run: UUID) -> None:
     """What belonged to the service is gone: the last fact."""
-    order, service = _lock_with_order(service_id)
+    order, service = lock_with_order(service_id)
     if service.state != ServiceState.DELETING:
         return
     ended_at = service.ended_at
@@ -156,11 +170,11 @@ def lock_wanted(*, service_id: UUID) -> bool:
     """Lock a service before its nodes are touched; is it still wanted, so that work on
     it goes on?
     """
-    _order, service = _lock_with_order(service_id)
+    _order, service = lock_with_order(service_id)
     return service.state == ServiceState.PROVISIONING
 
 
-def _locked(service_id: UUID) -> Service:
+def lock_service(service_id: UUID) -> Service:
     """The service under its row lock. Raises NotFound, the same for another tenant's."""
     service = Service.objects.select_for_update().filter(pk=service_id).first()
     if service is None:
@@ -168,7 +182,7 @@ def _locked(service_id: UUID) -> Service:
     return service
 
 
-def _lock_with_order(service_id: UUID) -> tuple[Order, Service]:
+def lock_with_order(service_id: UUID) -> tuple[Order, Service]:
     """Order first, then service: the lock order of everything that touches both. Raises NotFound,
     the same for another tenant's.
     """
@@ -190,7 +204,7 @@ def _close_order_if_over(order: Order) -> None:
 @transaction.atomic
 def protect_service(*, service_id: UUID, is_protected: bool, actor: User) -> Service:
     """Put termination protection on or take it off. Raises NotFound."""
-    service = _locked(service_id)
+    service = lock_service(service_id)
     if service.is_protected != is_protected:
         service.is_protected = is_protected
         service.save(update_fields=["is_protected"])

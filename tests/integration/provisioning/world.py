@@ -66,7 +66,8 @@ def an_accepted_order(**choices: Any) -> Order:
     project = Project.objects.first() or builders.a_project()
     quote = orders.make_quote(
         actor=person, offering_sku="bm.h200.8x", site_code=SITE,
-        quantity=choices.pop("quantity", 1),
+        quantity=choices.pop("quantity", 1), starts_at=choices.pop("starts_at", None),
+        ends_at=choices.pop("ends_at", None),
     )  # fmt: skip
     return orders.place_order(
         actor=person,
