@@ -25,6 +25,7 @@ IRONIC_PINS = ROOT / "lab" / "requirements-ironic.txt"
 NODE_LOCK = ROOT / "package-lock.json"
 NODE_MODULES = LOCAL / "npm" / "node_modules"
 VENDOR = ROOT / "static" / "vendor"
+FONT_FOLDER = ROOT / "build" / "fonts"
 LOGS = LOCAL / "log"
 SOURCE_MAP = re.compile(r"\n?(?://[#@] sourceMappingURL=.*|/\*[#@] sourceMappingURL=[^*]*\*/)\s*$")
 
@@ -35,6 +36,11 @@ ASSETS = {
     "tom-select.base.min.js": "tom-select/dist/js/tom-select.base.min.js",
     "tom-select.bootstrap5.min.css": "tom-select/dist/css/tom-select.bootstrap5.min.css",
     "htmx.min.js": "htmx.org/dist/htmx.min.js",
+}
+NOTO = "@expo-google-fonts/noto-sans-kr"
+FONTS = {  # for documents as PDF
+    "NotoSansKR-Regular.ttf": f"{NOTO}/400Regular/NotoSansKR_400Regular.ttf",
+    "NotoSansKR-Bold.ttf": f"{NOTO}/700Bold/NotoSansKR_700Bold.ttf",
 }
 
 
@@ -161,9 +167,10 @@ def npm(*arguments: str) -> list[str | Path]:
 def _install_assets() -> None:
     """`npm ci` beside the checkout, then copy the few files pages use; the rest is not served."""
     settings = (ROOT / "package.json", NODE_LOCK, ROOT / ".npmrc")
-    want = fingerprint(VENDOR, *settings) + " ".join(ASSETS.values())
+    want = fingerprint(VENDOR, *settings) + " ".join([*ASSETS.values(), *FONTS.values()])
     stamp = VENDOR / "stamp"
-    if stamp.exists() and stamp.read_text() == want:
+    has_fonts = all((FONT_FOLDER / name).exists() for name in FONTS)
+    if stamp.exists() and stamp.read_text() == want and has_fonts:
         return
     work = NODE_MODULES.parent
     work.mkdir(parents=True, exist_ok=True)
@@ -176,6 +183,9 @@ def _install_assets() -> None:
         text = (NODE_MODULES / source).read_text()
         # the maps are not shipped, and a reference to a missing file stops collectstatic
         (VENDOR / name).write_text(SOURCE_MAP.sub("", text))
+    FONT_FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, source in FONTS.items():
+        shutil.copyfile(NODE_MODULES / source, FONT_FOLDER / name)
     stamp.write_text(want)
     say("page assets installed")
 

@@ -164,7 +164,13 @@ FINANCE: tuple[Section, ...] = (
             ),
         ),
     ),
-    (_("Records"), (Item(_("Exports"), "finance:exports", "download", "export"),)),
+    (
+        _("Records"),
+        (
+            Item(_("Exports"), "finance:exports", "download", "export"),
+            Item(_("Seller"), "finance:seller", "building", "invoice.manage"),
+        ),
+    ),
     (_("Elsewhere"), (Item(_("Console"), "console:home", "arrow-left"),)),
 )
 

@@ -32,12 +32,13 @@ from apps.api.openapi import OperationSchema
 from apps.api.serializers.base import PageQuery, Strict
 from apps.api.throttling import ChangeThrottle, PersonThrottle
 from apps.core import csvsafe, idempotency
+from apps.core.answers import pdf
 from apps.core.errors import NotFound
 from apps.core.paging import paginate
 
 NEWEST = ("-created_at", "-id")
 PLACE = ("cursor", "limit")
-CSV = "text/csv"
+CSV, PDF = "text/csv", "application/pdf"
 Shape = type[serializers.Serializer[Any]]
 Method = Callable[..., Any]
 
@@ -67,6 +68,14 @@ class Asked:
     request: Request
     body: dict[str, Any] = field(default_factory=dict)
     query: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PDFFile:
+    """A file to be sent whole."""
+
+    name: str
+    content: bytes
 
 
 @dataclass(frozen=True)
@@ -180,6 +189,11 @@ def streams(
     return _declared(Operation(name, permission, None, query=query, media_type=CSV))
 
 
+def prints(name: str, permission: str | None) -> Callable[[Method], Method]:
+    """A PDF file: the method returns a PDFFile."""
+    return _declared(Operation(name, permission, None, media_type=PDF))
+
+
 def _declared(operation: Operation) -> Callable[[Method], Method]:
     def wrap(method: Method) -> Method:
         @functools.wraps(method)
@@ -190,7 +204,7 @@ def _declared(operation: Operation) -> Callable[[Method], Method]:
                 body=_body(operation, request),
                 query=_query(operation, request),
             )
-            if operation.media_type == CSV:
+            if operation.media_type in (CSV, PDF):
                 return _file(method(view, asked, **path))
             if request.method == "GET" or request.method == "HEAD":
                 return Response(_render(operation, asked, method(view, asked, **path)))
@@ -202,7 +216,9 @@ def _declared(operation: Operation) -> Callable[[Method], Method]:
     return wrap
 
 
-def _file(file: CSVFile) -> StreamingHttpResponse:
+def _file(file: CSVFile | PDFFile) -> HttpResponseBase:
+    if isinstance(file, PDFFile):
+        return pdf(file.content, name=file.name)
     response = StreamingHttpResponse(file.pieces, content_type=csvsafe.CONTENT_TYPE)
     response["Content-Disposition"] = f'attachment; filename="{file.name}.csv"'
     return response

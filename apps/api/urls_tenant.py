@@ -93,6 +93,7 @@ urlpatterns = [
     path("v1/invoices", billing.Invoices.as_view(), name="invoices"),
     path("v1/invoices/<uuid:invoice>", billing.InvoiceItem.as_view(), name="invoice"),
     path("v1/invoices/<uuid:invoice>/csv", billing.InvoiceFile.as_view(), name="invoice_csv"),
+    path("v1/invoices/<uuid:invoice>/pdf", billing.InvoicePrint.as_view(), name="invoice_pdf"),
     path("v1/invoices/<uuid:invoice>/lines", billing.InvoiceLines.as_view(), name="invoice_lines"),
     path(
         "v1/invoices/<uuid:invoice>/lines/<uuid:line>/explain",

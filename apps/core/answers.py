@@ -37,6 +37,14 @@ def drawn(
     return response
 
 
+def pdf(content: bytes, *, name: str) -> HttpResponse:
+    """A PDF to be kept as `name`.pdf."""
+    response = HttpResponse(content, content_type="application/pdf")
+    response["Content-Disposition"] = f'attachment; filename="{name}.pdf"'
+    response["Cache-Control"] = "no-store"
+    return response
+
+
 def changed(request: HttpRequest, url: str, message: Any) -> HttpResponse:
     """After a change: say so and go to the page that shows it, with htmx or without."""
     messages.success(request, str(message))

@@ -63,3 +63,27 @@ class PriceForm(forms.Form):
         local: datetime = self.cleaned_data["effective_from"]
         zone = ZoneInfo(self.cleaned_data["zone"])
         return local.replace(tzinfo=zone).astimezone(UTC)
+
+
+class SellerForm(forms.Form):
+    """The operator's legal data; documents issued before keep what they say."""
+
+    legal_name = forms.CharField(label=_("Legal name"), max_length=200)
+    registration_number = forms.CharField(
+        label=_("Registration number"),
+        max_length=40,
+        required=False,
+        help_text=_("Korean: ten digits, 123-45-67891."),
+    )
+    representative = forms.CharField(label=_("Representative"), max_length=100, required=False)
+    address = forms.CharField(label=_("Address"), max_length=400, required=False)
+    business_type = forms.CharField(label=_("Business type"), max_length=100, required=False)
+    business_item = forms.CharField(label=_("Business item"), max_length=100, required=False)
+    email = forms.EmailField(label=_("Email"), required=False)
+    phone = forms.CharField(label=_("Telephone"), max_length=40, required=False)
+    bank_account = forms.CharField(
+        label=_("Bank account"),
+        max_length=200,
+        required=False,
+        help_text=_("Where invoices are paid to; printed below the total."),
+    )

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.finance.views import closing, documents, exports, home, prices
+from apps.finance.views import closing, documents, exports, home, prices, seller
 
 app_name = "finance"
 urlpatterns = [
@@ -26,6 +26,11 @@ urlpatterns = [
         name="line_detail",
     ),
     path(
+        "invoices/<uuid:tenant_id>/<uuid:document_id>/document.pdf",
+        documents.document_file,
+        name="document_file",
+    ),
+    path(
         "invoices/<uuid:tenant_id>/<uuid:document_id>/issue/",
         documents.document_issue,
         name="document_issue",
@@ -40,6 +45,7 @@ urlpatterns = [
         documents.document_credit,
         name="document_credit",
     ),
+    path("seller/", seller.edit, name="seller"),
     path("exports/", exports.export_page, name="exports"),
     path("exports/<slug:name>.csv", exports.download, name="download"),
 ]

@@ -32,6 +32,27 @@ class LineKind(models.TextChoices):
     CORRECTION = "correction", "correction"
 
 
+class Seller(realms.Public, models.Model):
+    """Who sells: the operator's legal data, frozen into each document; at most one row."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    legal_name = models.CharField(max_length=200)
+    registration_number = models.CharField(max_length=40, default="", blank=True)
+    representative = models.CharField(max_length=100, default="", blank=True)
+    address = models.CharField(max_length=400, default="", blank=True)
+    business_type = models.CharField(max_length=100, default="", blank=True)
+    business_item = models.CharField(max_length=100, default="", blank=True)
+    email = models.EmailField(default="", blank=True)
+    phone = models.CharField(max_length=40, default="", blank=True)
+    bank_account = models.CharField(max_length=200, default="", blank=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="one_seller", condition=Q(id=1))]
+
+    def __str__(self) -> str:
+        return self.legal_name
+
+
 class NumberSeries(realms.Public, models.Model):
     """The next number of a series, taken under the row's lock in the transaction that
     issues: no gaps.
@@ -71,6 +92,7 @@ class Document(realms.Tenant, models.Model):
     )
     reason = models.CharField(max_length=300, default="", blank=True)
     customer = models.JSONField(default=dict)  # name and legal data as printed
+    seller = models.JSONField(default=dict)  # the operator's, as printed
     created_at = models.DateTimeField(db_default=NeoNow())
     issued_at = models.DateTimeField(null=True)
     issued_by = models.CharField(max_length=200, default="", blank=True)

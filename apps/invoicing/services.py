@@ -38,6 +38,7 @@ from apps.invoicing.models import (
     InvoiceProjection,
     LineKind,
 )
+from apps.invoicing.sellers import seller_printed
 from apps.orders.ledger import lock_facts_exclusive
 from apps.orders.models import Service
 from apps.orders.states import ServiceState
@@ -92,6 +93,7 @@ def draft_invoice(
         "vat_rate": tenant.vat_rate,
         "as_of": as_of,
         "customer": _customer(tenant),
+        "seller": seller_printed(),
     }
     if draft is None:
         draft = Document(
@@ -391,6 +393,7 @@ def _credit_note(invoice: Document, lines: list[DocumentLine], reason: str) -> D
         total=(credit + taxes).amount,
         as_of=clock.now(),
         customer=invoice.customer,
+        seller=invoice.seller,
     )
     DocumentLine.objects.bulk_create(
         _mirrored(line, note, position) for position, line in enumerate(lines, 1)

@@ -27,6 +27,7 @@ urlpatterns = [
     path("invoices/", money.invoice_list, name="invoice_list"),
     path("invoices/<uuid:document_id>/", money.invoice_detail, name="invoice_detail"),
     path("invoices/<uuid:document_id>/lines.csv", money.invoice_download, name="invoice_download"),
+    path("invoices/<uuid:document_id>/document.pdf", money.invoice_file, name="invoice_file"),
     path("invoices/<uuid:document_id>/usage.csv", money.usage_download, name="usage_download"),
     path("invoices/lines/<uuid:line_id>/", money.invoice_line, name="invoice_line"),
     path("members/", people.members, name="members"),

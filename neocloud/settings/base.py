@@ -235,6 +235,7 @@ USE_THOUSAND_SEPARATOR = False
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = BASE_DIR / "build" / "static"
+NEOCLOUD_FONTS = Path(os.environ.get("NEOCLOUD_FONTS", BASE_DIR / "build" / "fonts"))  # of PDFs
 
 EMAIL_BACKEND = os.environ.get("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
 DEFAULT_FROM_EMAIL = os.environ.get("NEOCLOUD_MAIL_FROM", f"cloud@{NEOCLOUD_BASE_DOMAIN}")

@@ -4,12 +4,24 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.utils.translation import get_language
 
-from apps.api.operations import Asked, CSVFile, Endpoint, gathers, lists, shows, streams
+from apps.api.operations import (
+    Asked,
+    CSVFile,
+    Endpoint,
+    PDFFile,
+    gathers,
+    lists,
+    prints,
+    shows,
+    streams,
+)
 from apps.api.selectors import line_of
 from apps.api.serializers import invoicing as shapes
 from apps.invoicing import exports, selectors
 from apps.invoicing.models import Document, DocumentLine
+from apps.invoicing.pdf import document_pdf
 
 
 class Usage(Endpoint):
@@ -65,6 +77,17 @@ class InvoiceFile(Endpoint):
         """Download the lines of an invoice as CSV that spreadsheets open rightly."""
         found = selectors.document_detail(invoice)
         return CSVFile(str(found.number), exports.lines_csv(document_id=invoice))
+
+
+class InvoicePrint(Endpoint):
+    """One invoice as it is sent to people."""
+
+    @prints("downloadInvoicePDF", "invoice.view")
+    def get(self, asked: Asked, invoice: UUID) -> PDFFile:
+        """Download an invoice or a credit note as PDF, in the reader's language."""
+        found = selectors.document_detail(invoice)
+        made = document_pdf(found, language=get_language() or "en")
+        return PDFFile(str(found.number), made)
 
 
 class InvoicesFile(Endpoint):

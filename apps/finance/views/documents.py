@@ -7,12 +7,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.access import needs, person
 from apps.audit import services as audit
 from apps.core import filters, show
-from apps.core.answers import changed, drawn
+from apps.core.answers import changed, drawn, pdf
 from apps.core.errors import NotFound
 from apps.core.money import gpu_hours_display
 from apps.core.paging import paginate
@@ -21,6 +21,7 @@ from apps.finance import cells, selectors
 from apps.invoicing import selectors as invoicing
 from apps.invoicing import services
 from apps.invoicing.models import Document, DocumentKind, DocumentLine, DocumentStatus
+from apps.invoicing.pdf import document_pdf
 from apps.orders import causes
 from apps.orders.states import ServiceState
 from apps.tenancy.context import tenant_context
@@ -58,6 +59,18 @@ def invoice_list(request: HttpRequest) -> HttpResponse:
     )
     found = filters.Listing(cells.document_table(page.items), chosen, page.next)
     return drawn(request, "finance/invoice_list.html", {"listing": found})
+
+
+@require_GET
+@needs("invoice.view")
+def document_file(request: HttpRequest, tenant_id: UUID, document_id: UUID) -> HttpResponse:
+    """A document as PDF, in the tenant's language; recorded as the look at its page is."""
+    tenant, user = _tenant(tenant_id), person(request)
+    with tenant_context(tenant):
+        document = invoicing.document_detail(document_id, with_drafts=True)
+        audit.record_staff_access(user, what="invoice", label=str(document))
+        made = document_pdf(document, language=tenant.language)
+    return pdf(made, name=document.number or f"draft-{document.period}")
 
 
 @needs("invoice.view")

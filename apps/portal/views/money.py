@@ -6,11 +6,14 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
+from django.utils.translation import get_language
 from django.views.decorators.http import require_GET
 
 from apps.accounts.access import needs
+from apps.core.answers import pdf
 from apps.core.paging import paginate
 from apps.invoicing import exports, selectors
+from apps.invoicing.pdf import document_pdf
 from apps.portal import cells, costs
 
 
@@ -75,6 +78,14 @@ def usage_download(request: HttpRequest, document_id: UUID) -> StreamingHttpResp
     """The charged intervals behind a document's lines as CSV."""
     document = selectors.document_detail(document_id)
     return _csv(exports.usage_csv(document_id=document.pk), f"{document.number}-usage.csv")
+
+
+@require_GET
+@needs("invoice.view")
+def invoice_file(request: HttpRequest, document_id: UUID) -> HttpResponse:
+    """A document as PDF, in the reader's language."""
+    document = selectors.document_detail(document_id)
+    return pdf(document_pdf(document, language=get_language() or "en"), name=str(document.number))
 
 
 @require_GET

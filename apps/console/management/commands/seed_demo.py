@@ -17,6 +17,7 @@ from apps.core import clock
 from apps.inventory import services as inventory
 from apps.inventory.models import Site
 from apps.inventory.states import SiteStatus
+from apps.invoicing import sellers
 from apps.invoicing.models import InvoiceProjection
 from apps.orders import services as orders
 from apps.provisioning import services as provisioning
@@ -42,6 +43,12 @@ TENANTS = (
     ),
 )
 SITE = "lab-1"
+
+
+SELLER = {
+    "legal_name": "NeoCloud Demo",
+    "address": "demo operator; fill in your own under Finance, Seller",
+}
 
 
 class Command(BaseCommand):
@@ -70,6 +77,8 @@ class Command(BaseCommand):
                 self._person(email, name, role)
             self._catalog()
             self._site()
+            if not sellers.seller_printed():
+                sellers.save_seller(actor=None, **SELLER)
             for slug, name, terms in TENANTS:
                 self._tenant(slug, name, terms)
         for email, _name, _role, what in STAFF:
