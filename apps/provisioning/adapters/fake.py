@@ -4,7 +4,7 @@ Nothing happens by itself: `settle` finishes what is under way. Calls can be mad
 after they have had their effect, as real ones do.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -16,6 +16,11 @@ from apps.inventory.observations import ObservedNode
 from apps.provisioning.ports import CleaningRecord, Deployment, ObservedClaim, SiteReport
 
 IN_MOTION = ("deploying", "deleting", "cleaning")
+Hook = Callable[[str, UUID | None], None]
+
+
+def nothing(_call: str, _node: UUID | None) -> None:
+    """What happens at a call unless a test wants more."""
 
 
 @dataclass
@@ -43,6 +48,8 @@ class FakeCompute:
         self.claims: dict[UUID, ObservedClaim] = {}
         self.clock_is_off_by = timedelta(0)
         self.calls: list[tuple[str, UUID | None]] = []
+        self.on_call: Hook = nothing  # may raise: the call has no effect
+        self.on_return: Hook = nothing  # may raise: the call has had its effect
         self._before: dict[str, list[OutsideError]] = {}
         self._after: dict[str, list[OutsideError]] = {}
 
@@ -246,19 +253,26 @@ class FakeCompute:
 
     def _call(self, name: str, node: UUID | None) -> "_Call":
         self.calls.append((name, node))
-        return _Call(self._before.get(name, []), self._after.get(name, []))
+        return _Call(self, name, node)
+
+    def spoil(self, name: str, *, after_effect: bool) -> None:
+        """Raise what a test has asked for."""
+        waiting = (self._after if after_effect else self._before).get(name)
+        if waiting:
+            raise waiting.pop(0)
 
 
 class _Call:
     """One call: fails before its effect, or after it, if the test asked for that."""
 
-    def __init__(self, before: list[OutsideError], after: list[OutsideError]) -> None:
-        self._failures, self._after = before, after
+    def __init__(self, site: FakeCompute, name: str, node: UUID | None) -> None:
+        self._site, self._name, self._node = site, name, node
 
     def __enter__(self) -> None:
-        if self._failures:
-            raise self._failures.pop(0)
+        self._site.on_call(self._name, self._node)
+        self._site.spoil(self._name, after_effect=False)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is None and self._after:
-            raise self._after.pop(0)
+        if kind is None:
+            self._site.on_return(self._name, self._node)
+            self._site.spoil(self._name, after_effect=True)

@@ -42,7 +42,8 @@ def advance(run_id: UUID) -> bool:
     run = claims.claim(run_id)
     if run is None:
         return False
-    failpoints.reach(_step_name(run), "claim")
+    if failpoints.is_armed():
+        failpoints.reach(*_claimed(run))
     began = time.monotonic()
     tenant = tenant_by_id(run.tenant)
     with (
@@ -61,9 +62,13 @@ def advance(run_id: UUID) -> bool:
     return True
 
 
-def _step_name(run: Run) -> str:
+def _claimed(run: Run) -> tuple[str, str]:
+    """The step the claim is for, and the failpoint."""
     steps = blueprints.get(run.blueprint, run.version).steps
-    return steps[min(run.position, len(steps) - 1)].name
+    if run.status == RunStatus.FORWARD:
+        return steps[min(run.position, len(steps) - 1)].name, "claim"
+    record = undoing.next_to_undo(run)
+    return record.name if record else "", "undo-claim"
 
 
 def _advance_once(run: Run) -> bool:
@@ -172,6 +177,7 @@ def _store_wait(run: Run, step: Step, outcome: Wait) -> bool:
         watcher.hurry(fresh.site_id)
         _show_progress(fresh)
         failpoints.reach(step.name, "outcome")
+    failpoints.reach(step.name, "commit")
     return is_woken
 
 
