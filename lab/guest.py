@@ -4,7 +4,7 @@ For every node that Ironic calls active this reads the config drive Ironic holds
 root folder as cloud-init would, and really runs the user data in it, with stand-ins for the tools
 that need hardware. A node's `extra.lab_guest`, or the file LAB_GUEST_CONTROL
 ({"node name or *": behaviour}, read at each boot), makes it show something else than was bought:
-healthy, gpus=N, wrong-key, silent, no-driver.
+healthy, gpus=N, wrong-key, silent, no-driver, ecc, xid.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from lab.guest_root import DriveUnreadable, build_root, read_drive
 from lab.ironic import Client
 
 POLL_SECONDS = 0.4
-FIELDS = "uuid,name,instance_uuid,instance_info,extra,provision_updated_at,reservation"
+FIELDS = (
+    "uuid,name,resource_class,properties,instance_uuid,instance_info,extra,provision_updated_at,"
+    "reservation"
+)
 HEALTHY = "healthy"
 
 

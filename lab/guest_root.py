@@ -39,7 +39,9 @@ out = csv.writer(sys.stdout, lineterminator="\\n")
 for gpu in about["gpus"]:
     values = {"index": gpu["index"], "name": gpu["name"], "uuid": gpu["uuid"],
               "serial": gpu["serial"], "memory.total": gpu["memory_mib"],
-              "driver_version": about["driver"]}
+              "driver_version": about["driver"], "vbios_version": about["firmware"],
+              "ecc.errors.uncorrected.volatile.total": gpu["ecc"],
+              "remapped_rows.pending": "No", "remapped_rows.failure": "No"}
     fields = query.split(",")
     for name in fields:
         if name not in values:
@@ -47,6 +49,8 @@ for gpu in about["gpus"]:
             sys.exit(2)
     print(", ".join(str(values[name]) for name in fields))
 """
+
+XID = "[ 1042.1] NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus."
 
 PRINT_FILE = """\
 import sys
@@ -67,6 +71,7 @@ class Drive:
     meta_data: dict[str, Any] = field(default_factory=dict)
     user_data: str = ""
     network_data: dict[str, Any] = field(default_factory=dict)
+    login: str = "ubuntu"
 
 
 def read_drive(found: Any) -> Drive:
@@ -83,7 +88,15 @@ def read_drive(found: Any) -> Drive:
         meta_data=_object(found.get("meta_data")),
         user_data=user_data if isinstance(user_data, str) else json.dumps(user_data),
         network_data=_object(found.get("network_data")),
+        login=login_of(found.get("vendor_data")),
     )
+
+
+def login_of(vendor_data: Any) -> str:
+    """The first user the vendor's cloud-config makes; without any it is the image's own."""
+    text = str(_object(vendor_data).get("cloud-init") or "").partition("\n")[2]
+    users = _object(text).get("users") or [] if text else []
+    return str(users[0]["name"]) if users else "ubuntu"
 
 
 def _object(part: Any) -> dict[str, Any]:
@@ -108,12 +121,17 @@ def build_root(folder: Path, node: dict[str, Any], drive: Drive, behaviour: str)
     texts = {
         "etc/hostname": hostname,
         "etc/ssh/ssh_host_ed25519_key.pub": host_key,
-        "home/ubuntu/.ssh/authorized_keys": "\n".join(keys),
+        f"home/{drive.login}/.ssh/authorized_keys": "\n".join(keys),
         "proc/sys/kernel/random/boot_id": str(uuid.uuid4()),
         "proc/sys/kernel/osrelease": KERNEL,
         "sys/gpus.json": json.dumps(gpu_facts(node, behaviour)),
         "sys/addresses.json": json.dumps(links(drive.network_data)),
-        "sys/mounts.json": json.dumps({"filesystems": disks(node)}),
+        "sys/mounts.json": json.dumps({"filesystems": mounts()}),
+        "sys/disks.json": json.dumps({"blockdevices": disks(node)}),
+        "sys/kernel.log": XID if behaviour == "xid" else "",
+        "sys/class/dmi/id/sys_vendor": "Lab",
+        "sys/class/dmi/id/product_name": str(node.get("resource_class") or "GPU server"),
+        "sys/class/dmi/id/bios_version": "2.7.1",
     }
     for path, text in texts.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -121,6 +139,8 @@ def build_root(folder: Path, node: dict[str, Any], drive: Drive, behaviour: str)
     _write_tool(root, "nvidia-smi", NVIDIA_SMI)
     _write_tool(root, "ip", PRINT_FILE.format(file="addresses.json"))
     _write_tool(root, "findmnt", PRINT_FILE.format(file="mounts.json"))
+    _write_tool(root, "lsblk", PRINT_FILE.format(file="disks.json"))
+    _write_tool(root, "dmesg", PRINT_FILE.format(file="kernel.log"))
     return root
 
 
@@ -161,10 +181,12 @@ def gpu_facts(node: dict[str, Any], behaviour: str) -> dict[str, Any]:
             "uuid": f"GPU-{uuid.uuid5(uuid.UUID(node['uuid']), str(index))}",
             "serial": serials[index] if index < len(serials) else "[N/A]",
             "memory_mib": about.get("memory_mib", 0),
+            "ecc": 3 if behaviour == "ecc" and index == 0 else 0,
         }
         for index in range(count)
     ]
-    return {"gpus": gpus, "driver": "" if behaviour == "no-driver" else DRIVER, "cuda": CUDA}
+    driver = "" if behaviour == "no-driver" else DRIVER
+    return {"gpus": gpus, "driver": driver, "cuda": CUDA, "firmware": "96.00.CF.00.01"}
 
 
 def links(network_data: dict[str, Any]) -> list[dict[str, Any]]:
@@ -199,10 +221,21 @@ def links(network_data: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"ifname": "lo", "addr_info": [loopback]}, *shown.values()]
 
 
-def disks(node: dict[str, Any]) -> list[dict[str, Any]]:
+def mounts() -> list[dict[str, Any]]:
     """What findmnt shows: a system disk and the local data array of a GPU server."""
     return [
         {"target": "/", "source": "/dev/nvme0n1p2", "fstype": "ext4", "size": 1920383410176},
         {"target": "/boot/efi", "source": "/dev/nvme0n1p1", "fstype": "vfat", "size": 1124999168},
         {"target": "/data", "source": "/dev/md0", "fstype": "xfs", "size": 30725970923520},
     ]
+
+
+def disks(node: dict[str, Any]) -> list[dict[str, Any]]:
+    """What lsblk shows: a system disk, and data disks as large as the node's properties say."""
+    total = int((node.get("properties") or {}).get("local_gb") or 30720) * 1000**3
+    data = [
+        {"name": f"nvme{number}n1", "size": total // 8, "model": "Lab NVMe", "type": "disk"}
+        for number in range(1, 9)
+    ]
+    system = {"name": "nvme0n1", "size": 1921508409344, "model": "Lab NVMe", "type": "disk"}
+    return [system, *data]

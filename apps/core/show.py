@@ -135,6 +135,11 @@ def code(text: Any) -> SafeString:
     return format_html("<code>{}</code>", text) if text else NO_INSTANT
 
 
+def strong(text: Any) -> SafeString:
+    """What stands out of its row."""
+    return format_html("<strong>{}</strong>", text)
+
+
 def stacked(main: Any, under: Any) -> SafeString:
     """Two lines in one cell: what it is, and in grey what goes with it."""
     return format_html('<div>{}</div><div class="text-secondary small">{}</div>', main, under)

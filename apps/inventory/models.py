@@ -34,6 +34,10 @@ class Site(realms.Public, models.Model):
     status = models.CharField(max_length=10, choices=SiteStatus.choices, default=SiteStatus.PAUSED)
     status_reason = models.CharField(max_length=300, default="", blank=True)
     cleans_automatically = models.BooleanField(default=False)  # nothing is sold until it is seen
+    is_routable = models.BooleanField(default=False)  # servers can be reached from here
+    console_url = models.CharField(  # with {node}; "" asks the infrastructure itself
+        max_length=300, default="", blank=True
+    )
     concurrency = models.PositiveSmallIntegerField(default=20)
     turn_around_minutes = models.PositiveIntegerField(default=60)  # between two customers of a node
     failing_since = models.DateTimeField(null=True)

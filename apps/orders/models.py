@@ -298,6 +298,7 @@ class Service(realms.Tenant, models.Model):
     reservation_id = models.UUIDField(null=True)  # lives on a node of this reservation
     ends_at = models.DateTimeField(null=True)  # terminated by itself at this instant
     recalled_at = models.DateTimeField(null=True)  # when it has to leave a borrowed node
+    degraded_at = models.DateTimeField(null=True)  # when the fault it now runs with was seen
     suspended_until = models.DateTimeField(null=True)  # a suspension is capped, then it ends
     ready_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)

@@ -24,7 +24,7 @@ from apps.orders.models import Condition, Order, Quote, Service
 from apps.orders.names import Names, servers
 from apps.orders.selectors import QuotaUse
 from apps.orders.states import CHARGES, ServiceState
-from apps.provisioning.evidence_words import in_words
+from apps.provisioning.evidence_words import in_words, points
 
 CONDITIONS: dict[str, tuple[Any, str]] = {
     Condition.IN_QUEUE: (gettext_lazy("In queue"), "yellow"),
@@ -390,27 +390,28 @@ def history_table(intervals: Iterable[Interval]) -> Table:
 
 
 def evidence_table(evidence: Iterable[dict[str, Any]]) -> Table:
-    """What the server itself reported, against what was ordered."""
+    """What was proven of the server, by the seven points that make it usable."""
     return Table(
         caption=_("Proof of readiness"),
         columns=[
-            Column(_("Checked")),
-            Column(_("Ordered"), wrap=True),
+            Column(_("Point"), wrap=True),
+            Column(_("Checked"), wrap=True),
+            Column(_("Ordered"), wrap=True, hide="sm"),
             Column(_("Seen"), wrap=True),
             Column(_("Result")),
         ],
         rows=[
             Row(
                 [
+                    show.strong(point.label) if number == 0 else "",
                     in_words(item.get("item")),
                     in_words(item.get("wanted")),
                     in_words(item.get("seen")),
-                    show.badge("ok", _("right"))
-                    if item.get("ok")
-                    else show.badge("failed", _("wrong")),
+                    verdict(item.get("ok")),
                 ]
             )
-            for item in evidence
+            for point in points(evidence)
+            for number, item in enumerate(point.items)
         ],
         empty=Empty(
             _("Not proven yet"),
@@ -634,3 +635,10 @@ def usage_table(usage: Iterable[dict[str, Any]]) -> Table:
 
 def _price_kind(kind: str) -> str:
     return str(PriceKind(kind).label) if kind else ""
+
+
+def verdict(ok: Any) -> SafeString:
+    """What came of a check; one that cannot be made here is neither right nor wrong."""
+    if ok is None:
+        return show.badge("unverifiable", _("not verifiable"))
+    return show.badge("ok", _("right")) if ok else show.badge("failed", _("wrong"))

@@ -23,11 +23,15 @@ from typing import Any
 
 CALL_HOME_URL = ""  # filled in for each deployment
 TOKEN = ""
+LOGIN = ""
 
 LIMIT_SECONDS = 30 * 60
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 30.0
 ROOT = os.environ.get("NEO_ROOT", "")
+HEALTH_FIELDS = (
+    "index,ecc.errors.uncorrected.volatile.total,remapped_rows.pending,remapped_rows.failure"
+)
 GPU_FIELDS = "index,name,uuid,serial,memory.total,driver_version"
 
 
@@ -54,8 +58,8 @@ def known(text: str) -> str | None:
     return None if text.startswith("[") or not text else text
 
 
-def gpu_rows() -> list[list[str]]:
-    rows = run("nvidia-smi", "--query-gpu=" + GPU_FIELDS, "--format=csv,noheader,nounits")
+def gpu_rows(fields: str = GPU_FIELDS) -> list[list[str]]:
+    rows = run("nvidia-smi", "--query-gpu=" + fields, "--format=csv,noheader,nounits")
     return [[part.strip() for part in row.split(",")] for row in rows.splitlines() if row.strip()]
 
 
@@ -70,6 +74,70 @@ def gpus() -> list[dict[str, Any]]:
         }
         for row in gpu_rows()
     ]
+
+
+def gpu_health() -> list[dict[str, Any]]:
+    return [
+        {
+            "index": int(row[0]),
+            "ecc_uncorrected": int(row[1]) if row[1].isdigit() else None,
+            "needs_remapping": failing(row[2:4]),
+        }
+        for row in gpu_rows(HEALTH_FIELDS)
+    ]
+
+
+def failing(told: list[str]) -> bool | None:
+    """Whether memory rows wait to be exchanged or could not be; null where a board has no such."""
+    known_ones = [one for one in told if known(one)]
+    return any(one.lower() not in ("0", "no") for one in known_ones) if known_ones else None
+
+
+def xid_errors() -> list[str]:
+    """What the driver complained of since the machine was booted."""
+    log = run("dmesg")
+    return [line.strip()[-160:] for line in log.splitlines() if "NVRM: Xid" in line][:20]
+
+
+def hardware() -> dict[str, str]:
+    """Make and firmware, as far as this machine tells it."""
+    told = {
+        "server": board("sys_vendor") + " " + board("product_name"),
+        "bios": board("bios_version"),
+        "bmc": bmc(),
+        "nic": ", ".join(sorted({text for text in map(nic, interfaces()) if text})),
+        "gpu_firmware": ", ".join(sorted({row[0] for row in gpu_rows("vbios_version")})),
+    }
+    return {name: text.strip() for name, text in told.items() if text.strip()}
+
+
+def board(name: str) -> str:
+    try:
+        return read("/sys/class/dmi/id/" + name)
+    except OSError:
+        return ""
+
+
+def bmc() -> str:
+    try:
+        found = re.search(r"Firmware Revision\s*:\s*(\S+)", run("ipmitool", "mc", "info"))
+    except OSError:
+        return ""
+    return found.group(1) if found else ""
+
+
+def interfaces() -> list[str]:
+    found = glob.glob(ROOT + "/sys/class/net/*/device")
+    return sorted(os.path.basename(os.path.dirname(path)) for path in found)
+
+
+def nic(name: str) -> str:
+    try:
+        told = run("ethtool", "-i", name)
+    except OSError:
+        return ""
+    parts = dict(line.split(": ", 1) for line in told.splitlines() if ": " in line)
+    return (parts.get("driver", "") + " " + parts.get("firmware-version", "")).strip()
 
 
 def driver() -> str | None:
@@ -110,6 +178,15 @@ def mounts() -> list[dict[str, Any]]:
         ]
 
 
+def disks() -> list[dict[str, Any]]:
+    told = json.loads(run("lsblk", "--json", "--bytes", "--nodeps", "-o", "NAME,SIZE,MODEL,TYPE"))
+    return [
+        {"name": one["name"], "size_bytes": int(one["size"]), "model": one.get("model")}
+        for one in told["blockdevices"]
+        if one.get("type") == "disk"
+    ]
+
+
 def mounted(words: list[str]) -> dict[str, Any]:
     size = None
     try:
@@ -120,8 +197,12 @@ def mounted(words: list[str]) -> dict[str, Any]:
     return {"target": words[1], "source": words[0], "fstype": words[2], "size_bytes": size}
 
 
+def home() -> str:
+    return "/root" if LOGIN == "root" else "/home/" + LOGIN
+
+
 def authorized_keys() -> list[str]:
-    lines = read("/home/ubuntu/.ssh/authorized_keys").splitlines()
+    lines = read(home() + "/.ssh/authorized_keys").splitlines()
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
@@ -156,7 +237,7 @@ def kernel() -> str:
 
 PARTS = (
     *(hostname, gpus, driver, cuda, mounts, authorized_keys, addresses, ssh_host_keys),
-    *(boot_id, kernel),
+    *(boot_id, kernel, disks, gpu_health, xid_errors, hardware),
 )
 
 

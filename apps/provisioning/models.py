@@ -165,6 +165,11 @@ class FailurePolicy(realms.Public, models.Model):
     on_refused = models.CharField(max_length=10, choices=Then.choices, default=Then.HOLD)
     on_unknown = models.CharField(max_length=10, choices=Then.choices, default=Then.HOLD)
     max_replacements = models.PositiveSmallIntegerField(null=True)  # None: as the offering says
+    recleanings = models.PositiveSmallIntegerField(default=2)  # when the site's conductor died
+    on_host_fault = models.CharField(  # of a running service: another host, or a person decides
+        max_length=10, choices=Then.choices, default=Then.HOLD
+    )
+    host_fault_minutes = models.PositiveIntegerField(default=10)  # some heal by themselves
     undo_minutes = models.PositiveIntegerField(default=45)  # then it is a leak
     leak_retry_minutes = models.PositiveIntegerField(default=15)
 

@@ -19,6 +19,34 @@ class Deployment:
     image_checksum: str
     display_name: str
     config_drive: dict[str, Any] = field(repr=False)
+    project_id: str = ""  # the lessee while it is deployed; the site clears it afterwards
+    root_device: dict[str, Any] = field(default_factory=dict)  # hints for the system disk
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What a node carries of an instance, as the site keeps it; the config drive is not read."""
+
+    instance_id: UUID | None = None
+    image_source: str = ""
+    image_checksum: str = ""
+    project_id: str = ""
+    root_device: dict[str, Any] = field(default_factory=dict)
+    lessee: str = ""
+    owner: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing of a customer is left on it."""
+        return not (self.instance_id or self.image_source or self.project_id or self.lessee)
+
+
+@dataclass(frozen=True)
+class Console:
+    """The way to a server's screen."""
+
+    kind: str
+    url: str = field(repr=False)  # it may carry a token
 
 
 @dataclass(frozen=True)
@@ -129,8 +157,106 @@ class Compute(Upkeep, Protocol):
     def undeploy(self, node: UUID) -> None:
         """Begin to remove what is deployed, cleaning included; returns at once."""
 
-    def set_power(self, node: UUID, *, on: bool) -> None:
-        """Ask for power on or off; returns at once."""
+    def set_power(self, node: UUID, *, on: bool, soft: bool = False) -> None:
+        """Ask for power on or off, `soft` through the operating system; returns at once."""
 
     def cleaning_since(self, node: UUID, since: datetime) -> CleaningRecord:
         """The last cleaning recorded after an instant."""
+
+    def holder_of(self, instance: UUID) -> UUID | None:
+        """The node the site's own allocation of an instance names; None when there is none."""
+
+    def carried(self, node: UUID) -> Carried:
+        """What the node carries of an instance. Raises NodeFault when it is not there."""
+
+    def evict(self, node: UUID, *, instance: UUID, reason: str) -> None:
+        """Take an instance from a node that cannot be undeployed; the node stays in maintenance."""
+
+    def rescue(self, node: UUID, *, password: str) -> None:
+        """Begin to boot the rescue system; returns at once."""
+
+    def unrescue(self, node: UUID) -> None:
+        """Begin to boot the server's own system again; returns at once."""
+
+    def console(self, node: UUID) -> Console | None:
+        """The way to the server's screen, switched on if needed; None where there is none."""
+
+    def hardware(self, node: UUID) -> dict[str, str]:
+        """What the site knows of its make and firmware: server, bios, bmc, nic; only what it
+        knows.
+        """
+
+
+@dataclass(frozen=True)
+class Port:
+    """A network port as its provider has it; `address` and `vlan` as they were read back."""
+
+    id: str
+    name: str
+    address: str
+    vlan: int | None
+    is_verifiable: bool = True  # False: the provider keeps nothing that could be read back
+
+
+@dataclass(frozen=True)
+class PublicAddress:
+    """An address of a provider's pool."""
+
+    id: str
+    name: str
+    address: str
+    port: str = ""  # the id of the port it is attached to
+
+
+class Network(Protocol):
+    """A site's network. Names are ours and found again: a repeated call makes nothing twice."""
+
+    def ensure_port(self, *, name: str, node: UUID, address: str, vlan: int | None) -> Port:
+        """Find or make the port and read it back."""
+
+    def delete_port(self, *, name: str) -> None:
+        """No port of this name is left."""
+
+    def ensure_address(self, *, name: str) -> PublicAddress:
+        """Find or take an address."""
+
+    def attach_address(self, *, name: str, port: str) -> None:
+        """Let the address lead to the port, named by its id; fine if it does."""
+
+    def release_address(self, *, name: str) -> None:
+        """No address of this name is held, attached or not."""
+
+    def ports(self) -> Iterable[Port]:
+        """Every port of ours."""
+
+    def addresses(self) -> Iterable[PublicAddress]:
+        """Every address we hold."""
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A disk at its provider."""
+
+    id: str
+    name: str
+    size_gb: int
+    server: str = ""  # whom it is attached to
+
+
+class Volumes(Protocol):
+    """A site's disks. Names are ours and found again: a repeated call makes nothing twice."""
+
+    def ensure_volume(self, *, name: str, size_gb: int) -> Volume:
+        """Find or make the disk."""
+
+    def attach_volume(self, *, name: str, server: str) -> None:
+        """The server has the disk; fine if it has."""
+
+    def detach_volume(self, *, name: str) -> None:
+        """Nobody has the disk; fine if nobody had."""
+
+    def delete_volume(self, *, name: str) -> None:
+        """No disk of this name is left. Raises Refused while it is attached."""
+
+    def volumes(self) -> Iterable[Volume]:
+        """Every disk of ours."""

@@ -8,12 +8,13 @@ from apps.provisioning.states import RunStatus, StepStatus
 
 
 class EvidenceSerializer(Shown):
-    """What was agreed beside what the server itself reported."""
+    """What was agreed beside what was seen; `ok` null: it cannot be checked at this site."""
 
+    point = serializers.CharField(source="group", default="")
     item = serializers.CharField()
     wanted = serializers.JSONField()
     seen = serializers.JSONField()
-    ok = serializers.BooleanField()
+    ok = serializers.BooleanField(allow_null=True)
 
 
 class RunSerializer(ShownModel[Run]):

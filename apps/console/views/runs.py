@@ -25,7 +25,7 @@ from apps.core.paging import paginate
 from apps.core.tables import Column, Row, StepView, Table, Term
 from apps.inventory.models import Site
 from apps.provisioning import blueprints, services
-from apps.provisioning.evidence_words import in_words
+from apps.provisioning.evidence_words import in_words, points
 from apps.provisioning.models import Run, RunEvent, RunStep
 from apps.provisioning.states import RUN, RunStatus, StepStatus
 
@@ -273,8 +273,12 @@ def _step_detail(step: RunStep, labels: dict[str, str]) -> StepDetail:
 
 
 def _evidence(items: Sequence[dict[str, Any]]) -> Table:
+    """Evidence by the points it proves, where it proves any of the seven."""
+    found = points(items)
+    has_points = any(point.label for point in found)
     columns = [
-        Column(_("Item")),
+        *([Column(_("Point"), wrap=True)] if has_points else []),
+        Column(_("Item"), wrap=True),
         Column(_("Wanted"), wrap=True),
         Column(_("Seen"), wrap=True),
         Column(_("Result")),
@@ -282,6 +286,7 @@ def _evidence(items: Sequence[dict[str, Any]]) -> Table:
     rows = [
         Row(
             [
+                *([show.strong(point.label) if number == 0 else ""] if has_points else []),
                 in_words(item.get("item")),
                 in_words(plain(item.get("wanted"))),
                 in_words(plain(item.get("seen"))),
@@ -289,7 +294,8 @@ def _evidence(items: Sequence[dict[str, Any]]) -> Table:
             ],
             tone="red" if item.get("ok") is False else "",
         )
-        for item in items
+        for point in found
+        for number, item in enumerate(point.items)
     ]
     return Table(columns, rows, _("Evidence"))
 

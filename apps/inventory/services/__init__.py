@@ -2,7 +2,7 @@
 
 from apps.inventory.services.addresses import lease_address, release_addresses, save_address_pool
 from apps.inventory.services.capacity import allocate, held_until, release, replace_allocation
-from apps.inventory.services.gpus import note_gpus
+from apps.inventory.services.gpus import note_gpus, note_hardware
 from apps.inventory.services.importing import import_nodes
 from apps.inventory.services.nodes import (
     close_ticket,
@@ -39,6 +39,7 @@ __all__ = [
     "mark_site_cleaning",
     "note_cleaning",
     "note_gpus",
+    "note_hardware",
     "note_observation",
     "pause_site",
     "quarantine",

@@ -1,4 +1,4 @@
-"""What a server itself says of its GPUs."""
+"""What is reported of a server: its GPUs, its make, its firmware."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -24,3 +24,16 @@ def note_gpus(*, node: Node, reported: Iterable[Mapping[str, Any]]) -> int:
             changed.append(gpu)
     GPU.objects.bulk_update(changed, ["uuid", "serial"])
     return len(changed)
+
+
+def note_hardware(*, node: Node, reported: Mapping[str, str]) -> None:
+    """Keep make and firmware as they were reported: server, bios, bmc, nic, gpu, gpu_firmware,
+    driver, cuda.
+
+    What somebody does not report keeps what is known of it.
+    """
+    known = Node.objects.select_for_update(no_key=True).get(pk=node.pk)
+    told = {name: str(value)[:200] for name, value in reported.items() if value}
+    if any(known.hardware.get(name) != value for name, value in told.items()):
+        known.hardware = {**known.hardware, **told}
+        known.save(update_fields=["hardware"])

@@ -2,7 +2,8 @@
 
 from apps.inventory.models import Site
 from apps.inventory.services import site_password
-from apps.provisioning.ports import Compute
+from apps.provisioning.adapters.network import StaticNetwork
+from apps.provisioning.ports import Compute, Network
 
 
 def compute_of(site: Site) -> Compute:
@@ -16,3 +17,12 @@ def compute_of(site: Site) -> Compute:
 
         return FakeCompute.of(site.code)
     raise LookupError(f"site {site.code} has an unknown driver: {site.driver}")
+
+
+def network_of(site: Site) -> Network:
+    """The way to a site's network: static pools of ours, or the fake's."""
+    if site.driver == "fake":
+        from apps.provisioning.adapters.fake_parts import FakeNetwork
+
+        return FakeNetwork.of(site.code)
+    return StaticNetwork()

@@ -4,23 +4,29 @@ Nothing happens by itself: `settle` finishes what is under way. Calls can be mad
 after they have had their effect, as real ones do.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import ClassVar
 from uuid import UUID
 
 from apps.core import clock
 from apps.core.errors import NodeFault, OutsideError, Refused, Transient
 from apps.inventory.observations import ObservedNode
-from apps.provisioning.ports import CleaningRecord, Deployment, ObservedClaim, SiteReport
+from apps.provisioning.adapters.calls import Call
+from apps.provisioning.ports import (
+    Carried,
+    CleaningRecord,
+    Console,
+    Deployment,
+    ObservedClaim,
+    SiteReport,
+)
 
-IN_MOTION = ("deploying", "deleting", "cleaning")
-Hook = Callable[[str, UUID | None], None]
-
-
-def nothing(_call: str, _node: UUID | None) -> None:
-    """What happens at a call unless a test wants more."""
+IN_MOTION = ("deploying", "deleting", "cleaning", "rescuing", "unrescuing")
+CRASHED = {"deploying": "deploy failed", "cleaning": "clean failed", "deleting": "error"}
+CONDUCTOR_DIED = "The {state} state can't be resumed by conductor fake. Moving to fail state."
+AT_LAST = {"rescuing": "rescue", "unrescuing": "active"}
 
 
 @dataclass
@@ -32,6 +38,9 @@ class FakeNode:
     deploys: int = 0
     deploy_error: str = ""
     clean_error: str = ""
+    power_is_stuck: bool = False  # power requests are accepted and nothing happens
+    console_url: str = ""
+    hardware: dict[str, str] = field(default_factory=dict)
     cleanings: list[CleaningRecord] = field(default_factory=list)
     touched_at: datetime | None = None  # last deployed, or cleaned by hand
     cleans: bool = True  # automated cleaning
@@ -48,8 +57,6 @@ class FakeCompute:
         self.claims: dict[UUID, ObservedClaim] = {}
         self.clock_is_off_by = timedelta(0)
         self.calls: list[tuple[str, UUID | None]] = []
-        self.on_call: Hook = nothing  # may raise: the call has no effect
-        self.on_return: Hook = nothing  # may raise: the call has had its effect
         self._before: dict[str, list[OutsideError]] = {}
         self._after: dict[str, list[OutsideError]] = {}
 
@@ -82,10 +89,11 @@ class FakeCompute:
                 failed = bool(node.deploy_error)
                 self._to(node, "deploy failed" if failed else "active", error=node.deploy_error)
             elif state == "deleting":
-                node.deployment = None
+                self._forget(node)
                 node.went_at = clock.now()
                 self._to(node, "cleaning" if node.cleans else "available")
-                self._drop_claim(node)
+            elif state in AT_LAST:
+                self._to(node, AT_LAST[state])
             elif state == "cleaning":
                 failed = bool(node.clean_error)
                 node.cleanings.append(
@@ -98,6 +106,19 @@ class FakeCompute:
                     )
                 )
                 self._to(node, "clean failed" if failed else "available", error=node.clean_error)
+
+    def crash(self) -> None:
+        """The conductor dies: what it was doing has failed, and nothing goes on by itself."""
+        for node in self.nodes.values():
+            state = node.seen.provision_state
+            if state in CRASHED:
+                self._to(node, CRASHED[state], error=CONDUCTOR_DIED.format(state=state))
+
+    def break_down(self, node: UUID, fault: str = "power failure") -> None:
+        """The host no longer answers: Ironic puts it into maintenance by itself."""
+        found = self._node(node)
+        found.power_is_stuck = True
+        found.seen = replace(found.seen, power_state="", maintenance=True, fault=fault)
 
     # ------------------------------------------------------------------ the port
     def describe(self) -> SiteReport:
@@ -154,6 +175,7 @@ class FakeCompute:
             found.deployment = deployment
             found.deploys += 1
             found.touched_at = clock.now()
+            found.seen = replace(found.seen, lessee=deployment.project_id)
             self._to(found, "deploying")
 
     def undeploy(self, node: UUID) -> None:
@@ -165,11 +187,12 @@ class FakeCompute:
                 raise Refused("can not be performed in state available")
             self._to(found, "deleting")
 
-    def set_power(self, node: UUID, *, on: bool) -> None:
-        """Power at once."""
+    def set_power(self, node: UUID, *, on: bool, soft: bool = False) -> None:
+        """Power at once, unless it is stuck."""
         with self._call("set_power", node):
             found = self._node(node)
-            found.seen = replace(found.seen, power_state="power on" if on else "power off")
+            if not found.power_is_stuck:
+                found.seen = replace(found.seen, power_state="power on" if on else "power off")
 
     def cleaning_since(self, node: UUID, since: datetime) -> CleaningRecord:
         """The last cleaning."""
@@ -231,7 +254,72 @@ class FakeCompute:
         with self._call("tell_time", None):
             return clock.now() + self.clock_is_off_by
 
+    def holder_of(self, instance: UUID) -> UUID | None:
+        """The node that serves the instance."""
+        with self._call("holder_of", None):
+            holders = (key for key, one in self.nodes.items() if one.seen.instance_id == instance)
+            return next(holders, None)
+
+    def carried(self, node: UUID) -> Carried:
+        """What it was deployed with."""
+        with self._call("carried", node):
+            found = self._node(node)
+            seen, given = found.seen, found.deployment
+            if given is None:
+                return Carried(instance_id=seen.instance_id, lessee=seen.lessee)
+            return Carried(
+                instance_id=seen.instance_id,
+                image_source=given.image_source,
+                image_checksum=given.image_checksum,
+                project_id=given.project_id,
+                root_device=given.root_device,
+                lessee=seen.lessee,
+            )
+
+    def evict(self, node: UUID, *, instance: UUID, reason: str) -> None:
+        """Maintenance, and no instance."""
+        with self._call("evict", node):
+            found = self._node(node)
+            found.seen = replace(found.seen, maintenance=True)
+            if found.seen.instance_id == instance:
+                self._drop_claim(found)
+
+    def rescue(self, node: UUID, *, password: str) -> None:
+        """Begin to boot the rescue system."""
+        with self._call("rescue", node):
+            self._turn(self._node(node), "active", "rescuing")
+
+    def unrescue(self, node: UUID) -> None:
+        """Begin to boot the server's own system."""
+        with self._call("unrescue", node):
+            self._turn(self._node(node), "rescue", "unrescuing")
+
+    def console(self, node: UUID) -> Console | None:
+        """What the test gave it."""
+        with self._call("console", node):
+            url = self._node(node).console_url
+            return Console("shellinabox", url) if url else None
+
+    def hardware(self, node: UUID) -> dict[str, str]:
+        """What the test gave it."""
+        with self._call("hardware", node):
+            return dict(self._node(node).hardware)
+
     # ------------------------------------------------------------------ inside
+    def _forget(self, node: FakeNode) -> None:
+        """What Ironic drops when an instance is removed; a lessee set by hand stays."""
+        given = node.deployment.project_id if node.deployment else ""
+        lessee = "" if node.seen.lessee == given else node.seen.lessee
+        node.deployment = None
+        self._drop_claim(node)
+        node.seen = replace(node.seen, lessee=lessee)
+
+    def _turn(self, node: FakeNode, source: str, target: str) -> None:
+        self._refuse_locked(node)
+        if node.seen.provision_state != source:
+            raise Refused(f"can not be performed in state {node.seen.provision_state}")
+        self._to(node, target)
+
     def _node(self, node: UUID) -> FakeNode:
         if node not in self.nodes:
             raise NodeFault(f"node {node} is not known any more")
@@ -251,28 +339,6 @@ class FakeCompute:
             node.seen, provision_state=state, last_error=error, changed_at=clock.now()
         )
 
-    def _call(self, name: str, node: UUID | None) -> "_Call":
+    def _call(self, name: str, node: UUID | None) -> Call:
         self.calls.append((name, node))
-        return _Call(self, name, node)
-
-    def spoil(self, name: str, *, after_effect: bool) -> None:
-        """Raise what a test has asked for."""
-        waiting = (self._after if after_effect else self._before).get(name)
-        if waiting:
-            raise waiting.pop(0)
-
-
-class _Call:
-    """One call: fails before its effect, or after it, if the test asked for that."""
-
-    def __init__(self, site: FakeCompute, name: str, node: UUID | None) -> None:
-        self._site, self._name, self._node = site, name, node
-
-    def __enter__(self) -> None:
-        self._site.on_call(self._name, self._node)
-        self._site.spoil(self._name, after_effect=False)
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is None:
-            self._site.on_return(self._name, self._node)
-            self._site.spoil(self._name, after_effect=True)
+        return Call(self._before.get(name, []), self._after.get(name, []))

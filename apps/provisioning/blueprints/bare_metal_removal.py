@@ -9,9 +9,10 @@ from django.utils.translation import gettext_lazy as _
 from apps.core.errors import NodeFault
 from apps.inventory import services as inventory
 from apps.orders import services as orders
-from apps.provisioning import evidence_words
+from apps.provisioning import evidence_words as words
 from apps.provisioning.blueprints import node_moves
-from apps.provisioning.blueprints.bare_metal import release_address
+from apps.provisioning.blueprints.node_moves import proof
+from apps.provisioning.blueprints.server import release_address
 from apps.provisioning.engine.quarantine import quarantine_node
 from apps.provisioning.engine.steps import Blueprint, Done, Outcome, Step, Wait, Work
 from apps.provisioning.models import CallHome, Run
@@ -47,9 +48,7 @@ def remove(work: Work) -> Outcome:
         outcome.output,
         evidence=[
             node_moves.proof(
-                evidence_words.CLEANED_SIMULATED
-                if cleaning.get("simulated")
-                else evidence_words.CLEANED,
+                words.CLEANED_SIMULATED if cleaning.get("simulated") else words.CLEANED,
                 "success",
                 cleaning.get("result", "none"),
                 ok=cleaning.get("result") == "success",
@@ -68,6 +67,33 @@ def power_off(work: Work) -> Outcome:
     return Wait("powering off", seconds=3)
 
 
+def verify(work: Work) -> Outcome:
+    """Read back that nothing of the customer is left and that the node can serve the next one; what
+    is not as it must be takes the node out of the pool, the customer is free all the same.
+    """
+    seen = work.compute.get_node(work.server.infra_id)
+    if seen.is_reserved:
+        return Wait("the conductor is at work on the node", seconds=3)
+    if seen.instance_id not in (None, work.run.service):
+        return Done(detail=f"the node serves {seen.instance_id} by now")
+    carried = work.compute.carried(work.server.infra_id)
+    maintenance = words.ON if seen.maintenance else words.OFF
+    evidence = [
+        proof(words.AT_SITE, "available", seen.provision_state),
+        proof(words.MAINTENANCE, words.OFF, maintenance),
+        proof(words.INSTANCE, words.NONE, str(seen.instance_id or words.NONE)),
+        proof(words.LESSEE, words.NONE, seen.lessee or words.NONE),
+        proof(words.LEFT_BEHIND, words.NOTHING, carried.image_source or words.NOTHING),
+    ]
+    wrong = [f"{one['item']}: {one['seen']}" for one in evidence if not one["ok"]]
+    if wrong:
+        reason = f"not as it must be after removal: {'; '.join(wrong)}"
+        return Done(
+            evidence=evidence, detail=reason, then=lambda: quarantine_node(work.run, reason)
+        )
+    return Done(evidence=evidence)
+
+
 def _end(run: Run) -> None:
     inventory.release_addresses(service=run.service)
     orders.finish_service(service_id=run.service, run=run.pk)
@@ -76,7 +102,7 @@ def _end(run: Run) -> None:
 
 BARE_METAL_REMOVAL = Blueprint(
     name="bare_metal_removal",
-    version=1,
+    version=2,
     removes="bare_metal",
     on_success=_end,
     on_undone=_end,
@@ -84,6 +110,7 @@ BARE_METAL_REMOVAL = Blueprint(
         Step("revoke", _("Revoke access"), do=revoke, skippable=False),
         Step("remove", _("Remove and clean"), do=remove, limit=timedelta(hours=6), skippable=False),
         Step("power_off", _("Switch off"), do=power_off),
+        Step("verify", _("Check what is left"), do=verify, skippable=False),
         Step("release_address", _("Return the address"), do=release_address),
     ),
 )

@@ -3,6 +3,7 @@ the node back.
 """
 
 from datetime import datetime
+from types import EllipsisType
 from typing import Any
 
 from django.db import transaction
@@ -11,18 +12,33 @@ from apps.core.errors import NodeFault
 from apps.inventory import services as inventory
 from apps.inventory.errors import NotProvenClean
 from apps.inventory.models import Node
+from apps.inventory.observations import ObservedNode
 from apps.inventory.states import NodeStatus
+from apps.provisioning.engine import journal
+from apps.provisioning.engine.policies import policy_of
 from apps.provisioning.engine.quarantine import quarantine_node
 from apps.provisioning.engine.steps import Done, Outcome, Wait, Work
-from apps.provisioning.models import Run
+from apps.provisioning.models import Run, RunEvent
 
-REMOVABLE = ("active", "deploy failed", "error", "wait call-back", "rescue", "rescue failed")
-MOVING = ("deploying", "deleting", "cleaning", "clean wait", "undeploying", "deploy hold")
+REMOVABLE = (
+    *("active", "deploy failed", "error", "wait call-back"),
+    *("rescue", "rescue failed", "unrescue failed"),
+)
+MOVING = (
+    *("deploying", "deploy hold", "deleting", "undeploying", "cleaning", "clean wait"),
+    *("rescuing", "rescue wait", "unrescuing"),
+)
+# What Ironic says of work its conductor did not live to end; the node is not to blame.
+CONDUCTOR_DIED = "can't be resumed by conductor"
+AGAIN = "cleaned again"  # the journal's word for a cleaning begun anew
 
 
-def proof(item: str, wanted: Any, seen: Any, *, ok: bool | None) -> dict[str, Any]:
-    """One line of evidence; `ok` None means that it could not be checked."""
-    return {"item": item, "wanted": wanted, "seen": seen, "ok": ok}
+def proof(
+    item: str, wanted: Any, seen: Any, *, ok: bool | EllipsisType | None = ...
+) -> dict[str, Any]:
+    """One line of evidence; `ok` None: it could not be checked, unsaid: both are equal."""
+    verdict = wanted == seen if isinstance(ok, EllipsisType) else ok
+    return {"item": item, "wanted": wanted, "seen": seen, "ok": verdict}
 
 
 def remove_and_clean(work: Work, *, since: datetime) -> Outcome:
@@ -41,8 +57,43 @@ def remove_and_clean(work: Work, *, since: datetime) -> Outcome:
         work.compute.undeploy(work.server.infra_id)
         return Wait("removing", seconds=15)
     if seen.provision_state == "available":
-        return Done({"cleaning": _cleaning(work, since)})
+        return _cleaned(work, seen, since)
+    if seen.provision_state == "clean failed":
+        return _clean_again(work, seen, since)
+    if seen.provision_state == "manageable" and _times_again(work):
+        work.compute.provide(work.server.infra_id)
+        return Wait("cleaning again", seconds=15)
     raise NodeFault(f"{seen.provision_state}: {seen.last_error or 'no reason given'}")
+
+
+def _cleaned(work: Work, seen: ObservedNode, since: datetime) -> Outcome:
+    """Available: the lessee of the instance that is gone goes too, if the site has kept it."""
+    if seen.lessee:
+        work.compute.clear_lessee(work.server.infra_id)
+        return Wait("the lessee is taken off", seconds=1)
+    return Done({"cleaning": _cleaning(work, since)})
+
+
+def _clean_again(work: Work, seen: ObservedNode, since: datetime) -> Outcome:
+    """A cleaning whose conductor died is begun anew, as often as the policy says; any other failed
+    cleaning is the node's fault.
+    """
+    why = seen.last_error
+    if CONDUCTOR_DIED not in why:  # the site forgets its last error soon; its history does not
+        why = work.compute.cleaning_since(work.server.infra_id, since).detail or why
+    most = policy_of(work.run).recleanings
+    if CONDUCTOR_DIED not in why or _times_again(work) >= most:
+        raise NodeFault(f"clean failed: {why or 'no reason given'}")
+    journal.write(work.run, AGAIN, step=work.step.name, detail=why)
+    if seen.maintenance:
+        work.compute.end_maintenance(work.server.infra_id)
+    work.compute.make_manageable(work.server.infra_id)
+    return Wait("the site's conductor had died: cleaning again", seconds=2)
+
+
+def _times_again(work: Work) -> int:
+    """How often this run has begun a cleaning anew."""
+    return RunEvent.objects.filter(run=work.run, kind=AGAIN, step=work.step.name).count()
 
 
 def _cleaning(work: Work, since: datetime) -> dict[str, Any]:

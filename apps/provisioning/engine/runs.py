@@ -42,8 +42,7 @@ def advance(run_id: UUID) -> bool:
     run = claims.claim(run_id)
     if run is None:
         return False
-    if failpoints.is_armed():
-        failpoints.reach(*_claimed(run))
+    failpoints.reach(_step_name(run), "claim")
     began = time.monotonic()
     tenant = tenant_by_id(run.tenant)
     with (
@@ -62,13 +61,9 @@ def advance(run_id: UUID) -> bool:
     return True
 
 
-def _claimed(run: Run) -> tuple[str, str]:
-    """The step the claim is for, and the failpoint."""
+def _step_name(run: Run) -> str:
     steps = blueprints.get(run.blueprint, run.version).steps
-    if run.status == RunStatus.FORWARD:
-        return steps[min(run.position, len(steps) - 1)].name, "claim"
-    record = undoing.next_to_undo(run)
-    return record.name if record else "", "undo-claim"
+    return steps[min(run.position, len(steps) - 1)].name
 
 
 def _advance_once(run: Run) -> bool:
@@ -177,7 +172,6 @@ def _store_wait(run: Run, step: Step, outcome: Wait) -> bool:
         watcher.hurry(fresh.site_id)
         _show_progress(fresh)
         failpoints.reach(step.name, "outcome")
-    failpoints.reach(step.name, "commit")
     return is_woken
 
 

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Self, TypeVar
 from django.utils.functional import Promise
 
 from apps.inventory.models import Node, Site
+from apps.orders.models import Condition
+from apps.orders.states import ServiceState
 from apps.provisioning.models import Run, RunStep
 from apps.provisioning.ports import Compute
 
@@ -72,6 +74,11 @@ class Work:
         """The deterministic name of an object this run makes: the same at every attempt."""
         return f"neo-{self.run.tail}-{what}-{ordinal}"
 
+    def keep_evidence(self, evidence: list[dict[str, Any]]) -> None:
+        """Evidence of a refusal is kept too: for a step that is about to raise."""
+        self.step.evidence = evidence
+        self.step.save(update_fields=["evidence"])
+
     def output_of(self, step: str) -> dict[str, Any]:
         """What an earlier step gave."""
         return dict(self.run.inputs.get(step, {}))
@@ -101,11 +108,12 @@ class Done:
 @dataclass(frozen=True)
 class Wait:
     """Nothing to do until something changes; the watcher wakes the run, or it looks again after a
-    while.
+    while. `shows` is what the customer sees meanwhile, if it is not what the blueprint shows.
     """
 
     detail: str = ""
     seconds: float = LOOK_AGAIN
+    shows: str = ""
 
 
 Outcome = Done | Wait
@@ -148,7 +156,10 @@ class Blueprint:
     """A versioned list of steps and what happens at its ends, in the transaction of the last step.
 
     `on_success` and `on_undone` run in the run's tenant. `makes` and `removes` name the service
-    model whose orders, or terminations, it serves.
+    model whose orders, or terminations, it serves; `verb` with `serves` is what a person asks for
+    of a service of that model. `wanted_in` are the ledger states in which the work makes sense,
+    `shows` what the customer sees meanwhile. Work that without `risks_node` never blames it:
+    the server goes on, and nothing is held for a person.
     """
 
     name: str
@@ -159,6 +170,11 @@ class Blueprint:
     replaces_nodes: bool = False
     makes: str = ""
     removes: str = ""
+    verb: str = ""
+    serves: str = ""
+    wanted_in: tuple[str, ...] = (ServiceState.PROVISIONING,)
+    shows: str = Condition.WORKING
+    risks_node: bool = True
 
     def step(self, position: int) -> Step:
         """The step at a position, from 0."""

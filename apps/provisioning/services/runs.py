@@ -79,6 +79,7 @@ def _wanted(service: Service, offering: Offering) -> dict[str, Any]:
         "gpus": service.gpus,
         "gpu_model": model.reported_name,
         "gpu_memory_mib": model.memory_mib,
+        "disk_gb": offering.disk_gb,
         "readiness_seconds": offering.readiness_seconds,
         "max_replacements": offering.max_replacements,
         "resource_class": offering.resource_class,

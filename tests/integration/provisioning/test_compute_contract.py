@@ -18,6 +18,7 @@ from apps.core.errors import NodeFault, OutsideError, Refused, SiteUnreachable, 
 from apps.inventory.observations import ObservedNode
 from apps.provisioning.adapters import openstack
 from apps.provisioning.adapters.fake import FakeCompute
+from apps.provisioning.adapters.openstack import calls
 from apps.provisioning.ports import Compute, Deployment
 
 LONGEST = 60.0
@@ -70,6 +71,8 @@ def a_deployment() -> Deployment:
         image_source="http://127.0.0.1:1/image.img",
         image_checksum="0" * 64,
         display_name="contract",
+        project_id="tenant-1",
+        root_device={"serial": "S3"},
         config_drive={"meta_data": {"name": "contract"}, "user_data": "#!/bin/sh\n"},
     )
 
@@ -106,6 +109,8 @@ def _ironic(db: None) -> Iterator[Lab]:
     if seen.provision_state in ("active", "deploy failed"):
         compute.undeploy(lab.node)
         lab.until("available")
+    if seen.maintenance:
+        compute.end_maintenance(lab.node)
 
 
 def _look_again() -> None:
@@ -129,6 +134,8 @@ def test_a_server_lives_and_is_cleaned(lab: Lab) -> None:
     with pytest.raises((NodeFault, Transient)):
         lab.claim(node, uuid4())
     assert compute.get_node(node).instance_id == mine
+    assert compute.holder_of(mine) == node
+    assert compute.holder_of(uuid4()) is None
     compute.validate(node)
 
     compute.deploy(node, a_deployment())
@@ -137,6 +144,14 @@ def test_a_server_lives_and_is_cleaned(lab: Lab) -> None:
     assert compute.get_node(node).provision_state in ("deploying", "active")
     active = lab.until("active")
     assert active.instance_id == mine
+    assert active.lessee == "tenant-1"
+    carried = compute.carried(node)
+    assert (carried.image_source, carried.image_checksum) == (
+        "http://127.0.0.1:1/image.img",
+        "0" * 64,
+    )
+    assert (carried.project_id, carried.root_device) == ("tenant-1", {"serial": "S3"})
+    assert carried.instance_id == mine
     with pytest.raises((Transient, Refused)):
         compute.deploy(node, a_deployment())
     assert compute.cleaning_since(node, began).result == "none"
@@ -145,13 +160,22 @@ def test_a_server_lives_and_is_cleaned(lab: Lab) -> None:
     compute.set_power(node, on=True)
     compute.set_power(node, on=True)
     _until_power(lab, "power on")
+    compute.set_power(node, on=False, soft=True)
+    _until_power(lab, "power off")
+
+    compute.rescue(node, password="a-password-of-a-person")
+    lab.until("rescue")
+    compute.unrescue(node)
+    lab.until("active")
+    assert compute.console(node) is None
 
     left = clock.now()
     compute.undeploy(node)
     with pytest.raises((Transient, Refused)):
         compute.undeploy(node)
     gone = lab.until("available")
-    assert gone.instance_id is None
+    assert (gone.instance_id, gone.lessee) == (None, "")
+    assert compute.carried(node).is_empty
     with pytest.raises(Refused):
         compute.undeploy(node)
     compute.unreserve(node, name="neo-x", instance=mine)  # fine if it is gone
@@ -165,6 +189,49 @@ def test_a_server_lives_and_is_cleaned(lab: Lab) -> None:
     later = compute.cleaning_since(node, clock.now() + timedelta(seconds=2))
     assert later.result == "none"
     assert not later.steps
+
+
+def test_a_node_is_led_out_of_the_pool_and_cleaned_again(lab: Lab) -> None:
+    began = clock.now()
+    lab.compute.make_manageable(lab.node)
+    lab.until("manageable")
+    with pytest.raises(Refused):
+        lab.compute.deploy(lab.node, a_deployment())
+
+    lab.compute.provide(lab.node)
+    lab.until("available")
+
+    assert lab.compute.cleaning_since(lab.node, began).result == "success"
+    with pytest.raises(Refused):
+        lab.compute.provide(lab.node)
+
+
+def test_an_instance_can_be_taken_from_a_node_that_is_lost(lab: Lab) -> None:
+    mine = uuid4()
+    lab.claim(lab.node, mine)
+    lab.compute.deploy(lab.node, a_deployment())
+    lab.until("active")
+
+    for _repeat in range(2):
+        lab.compute.evict(lab.node, instance=mine, reason="host lost")
+
+    seen = lab.compute.get_node(lab.node)
+    assert (seen.instance_id, seen.maintenance) == (None, True)
+    assert lab.compute.holder_of(mine) is None
+    lab.claim(lab.other, mine)  # the instance may live elsewhere now
+    lab.compute.unreserve(lab.other, name="neo-x", instance=mine)
+
+
+def test_a_lessee_can_be_cleared_twice(lab: Lab) -> None:
+    lab.compute.clear_lessee(lab.other)
+    lab.compute.clear_lessee(lab.other)
+    assert lab.compute.get_node(lab.other).lessee == ""
+
+
+def test_make_and_firmware_are_told_as_far_as_they_are_known(lab: Lab) -> None:
+    told = lab.compute.hardware(lab.node)
+    assert set(told) <= {"server", "bios", "bmc", "nic"}
+    assert all(told.values())
 
 
 def _until_power(lab: Lab, state: str) -> None:
@@ -238,7 +305,7 @@ def test_a_closed_port_is_a_site_that_does_not_answer() -> None:
 
 
 def test_a_server_that_never_answers_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openstack, "CALL_SECONDS", 1)
+    monkeypatch.setattr(calls, "CALL_SECONDS", 1)
     with closing(socket.create_server(("127.0.0.1", 0), backlog=64)) as server:
         compute = openstack.Ironic(
             endpoint=f"http://127.0.0.1:{server.getsockname()[1]}", username="a", password="b"

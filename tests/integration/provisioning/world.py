@@ -14,9 +14,9 @@ from apps.inventory.observations import ObservedNode
 from apps.orders import services as orders
 from apps.orders.models import Order, Service
 from apps.provisioning.adapters.fake import FakeCompute
+from apps.provisioning.adapters.fake_parts import FakeNetwork
 from apps.provisioning.engine import claims, runs, watcher
 from apps.provisioning.models import CallHome, Run
-from apps.provisioning.ports import Deployment
 from apps.provisioning.services import receive_call_home
 from apps.provisioning.states import MOVING
 from apps.tenancy import relay
@@ -31,6 +31,7 @@ SITE = "fake-1"
 def a_fake_site(*, nodes: int = 2, **offering: Any) -> Site:
     """A site that sells `nodes` fake servers; for the platform's side."""
     FakeCompute.forget_all()
+    FakeNetwork.forget_all()
     site = a_site(SITE, driver="fake", is_simulated=True)
     a_pool(site, last_address="10.20.0.250")
     fake = FakeCompute.of(SITE)
@@ -131,11 +132,6 @@ def token_of(node_id: UUID | None) -> str:
     node = Node.objects.get(pk=node_id)
     deployment = fake().nodes[node.infra_id].deployment
     assert deployment is not None
-    return token_in(deployment)
-
-
-def token_in(deployment: Deployment) -> str:
-    """The one-time token in a drive."""
     text = str(deployment.config_drive["user_data"])
     return next(
         word
@@ -148,7 +144,7 @@ def healthy(run: Run) -> dict[str, Any]:
     """What a server says that is just what was bought."""
     wanted = run.wanted
     return {
-        "hostname": run.service_name,
+        "hostname": run.service_name.lower(),
         "gpus": [
             {
                 "index": number,
@@ -161,6 +157,13 @@ def healthy(run: Run) -> dict[str, Any]:
         ],
         "driver": "580.95",
         "cuda": "13.0",
+        "disks": [{"name": "nvme1n1", "size_bytes": wanted["disk_gb"] * 1000**3, "model": "x"}],
+        "gpu_health": [
+            {"index": number, "ecc_uncorrected": 0, "needs_remapping": False}
+            for number in range(wanted["gpus"])
+        ],
+        "xid_errors": [],
+        "hardware": {"server": "Lab H200", "bios": "2.7.1"},
         "mounts": [{"target": "/", "source": "/dev/nvme0n1p1", "fstype": "ext4", "size_bytes": 1}],
         "authorized_keys": wanted["ssh_keys"],
         "addresses": [run.inputs["lease_address"]["address"]],

@@ -97,7 +97,30 @@ def test_a_healthy_machine_reports_what_was_bought(tmp_path, site):
     assert report["addresses"] == ["10.20.0.11/24"]
     assert report["ssh_host_keys"][0].startswith("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI")
     assert {mount["target"] for mount in report["mounts"]} == {"/", "/boot/efi", "/data"}
+    assert sum(disk["size_bytes"] for disk in report["disks"]) > 30_000_000_000_000
+    assert report["gpu_health"] == [
+        {"index": index, "ecc_uncorrected": 0, "needs_remapping": False} for index in range(8)
+    ]
+    assert report["xid_errors"] == []
+    assert report["hardware"]["server"] == "Lab GPU server"
+    assert report["hardware"]["gpu_firmware"] == "96.00.CF.00.01"
     assert report["errors"] == []
+
+
+def test_what_the_driver_complained_of_is_reported(tmp_path, site):
+    home = site()
+
+    boot(tmp_path, home, behaviour="xid")
+
+    assert "79, GPU has fallen off the bus" in home.calls[0][2]["xid_errors"][0]
+
+
+def test_memory_errors_are_reported(tmp_path, site):
+    home = site()
+
+    boot(tmp_path, home, behaviour="ecc")
+
+    assert home.calls[0][2]["gpu_health"][0]["ecc_uncorrected"] == 3
 
 
 def test_the_token_shows_in_no_output(tmp_path, site):

@@ -7,6 +7,8 @@ from apps.provisioning import evidence_words as words
 from apps.provisioning.readiness import compare
 
 WANTED = {
+    "hostname": "train-1",
+    "disk_gb": 30720,
     "gpus": 8,
     "gpu_model": "NVIDIA H200",
     "gpu_memory_mib": 143771,
@@ -23,7 +25,9 @@ def item(name: str, *uuids: str) -> dict[str, object]:
 
 def test_eight_different_gpus_are_what_was_bought():
     seen = item(words.GPU_IDENTITY, *(f"GPU-{n}" for n in range(8)))
-    assert seen == {"item": words.GPU_IDENTITY, "wanted": 8, "seen": 8, "ok": True}
+    assert seen == {
+        "group": words.GPUS, "item": words.GPU_IDENTITY, "wanted": 8, "seen": 8, "ok": True
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
 from uuid import UUID
 
+from apps.provisioning.adapters.openstack.calls import Calls
 from apps.provisioning.ports import ObservedClaim
 
 
-class IronicUpkeep:
+class IronicUpkeep(Calls):
     """What the reconciler and the check of a site ask of Ironic, on top of making servers."""
 
     def list_claims(self) -> Iterator[ObservedClaim]:
@@ -51,16 +51,3 @@ class IronicUpkeep:
             return parsedate_to_datetime(said).astimezone(UTC) if said else None
         except ValueError:
             return None
-
-    # ------------------------------------------------------------------ of the adapter itself
-    def _pages(self, path: str, key: str, fields: str) -> Iterator[dict[str, Any]]:
-        raise NotImplementedError
-
-    def _maybe(self, method: str, path: str) -> dict[str, Any] | None:
-        raise NotImplementedError
-
-    def _call(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        raise NotImplementedError
