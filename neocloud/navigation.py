@@ -109,6 +109,13 @@ CONSOLE: tuple[Section, ...] = (
                 ("console:order_detail",),
             ),
             Item(_("Runs"), "console:run_list", "route", "run.view", ("console:run_detail",)),
+            Item(
+                _("Findings"),
+                "console:finding_list",
+                "alert-triangle",
+                "node.view",
+                ("console:finding_detail",),
+            ),
         ),
     ),
     (

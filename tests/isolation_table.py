@@ -89,6 +89,11 @@ PLATFORM: dict[str, Route] = SIGNING_IN | {
     "console:site_import": post("site.manage"),
     "console:site_validate": post("site.manage"),
     "console:site_act": post("site.manage"),
+    "console:site_look": post("site.manage"),
+    "console:site_policy": post("site.manage", kind="kind", data={"automatic": "0"}),
+    "console:finding_list": page("node.view"),
+    "console:finding_detail": page("node.view", finding_id="finding"),
+    "console:finding_act": post("node.act", finding_id="finding", verb="fix_verb"),
     "console:tenant_list": page("tenant.view"),
     "console:tenant_create": both("tenant.manage"),
     "console:tenant_detail": page("tenant.view"),
@@ -144,6 +149,16 @@ PLATFORM: dict[str, Route] = SIGNING_IN | {
     "api:site_resume": api(post="site.manage"),
     "api:site_import_nodes": api(post="site.manage"),
     "api:site_validate": api(post="site.manage"),
+    "api:site_look": api(get="node.view", post="site.manage"),
+    "api:findings": api(get="node.view"),
+    "api:finding": api(get="node.view", things={"finding": "finding"}),
+    "api:finding_fix": api(post="node.act", things={"finding": "finding"}),
+    "api:finding_accept": api(
+        post="node.act", things={"finding": "finding"}, data={"reason": "known"}
+    ),
+    "api:fix_policies": api(
+        get="node.view", put="site.manage", data={"kind": "power", "is_automatic": True}
+    ),
     "api:nodes": api(get="node.view"),
     "api:node": api(get="node.view"),
     "api:node_events": api(get="node.view"),

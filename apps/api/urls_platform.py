@@ -4,7 +4,7 @@ from django.urls import path
 
 from apps.api.openapi import openapi
 from apps.api.views import own
-from apps.api.views.platform import finance, hardware, runs, selling, tenants
+from apps.api.views.platform import finance, hardware, reality, runs, selling, tenants
 
 app_name = "api"
 urlpatterns = [
@@ -41,6 +41,16 @@ urlpatterns = [
         name="site_import_nodes",
     ),
     path("v1/sites/<str:site>/validate", hardware.SiteValidation.as_view(), name="site_validate"),
+    path("v1/sites/<str:site>/look", reality.SiteLookItem.as_view(), name="site_look"),
+    path("v1/sites/<str:site>/fix-policies", reality.FixPolicies.as_view(), name="fix_policies"),
+    path("v1/findings", reality.Findings.as_view(), name="findings"),
+    path("v1/findings/<uuid:finding>", reality.FindingItem.as_view(), name="finding"),
+    path("v1/findings/<uuid:finding>/fix", reality.FindingFix.as_view(), name="finding_fix"),
+    path(
+        "v1/findings/<uuid:finding>/accept",
+        reality.FindingAcceptance.as_view(),
+        name="finding_accept",
+    ),
     path("v1/nodes", hardware.Nodes.as_view(), name="nodes"),
     path("v1/nodes/<uuid:node>", hardware.NodeItem.as_view(), name="node"),
     path("v1/nodes/<uuid:node>/events", hardware.NodeEvents.as_view(), name="node_events"),

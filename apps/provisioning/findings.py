@@ -4,17 +4,18 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from apps.accounts.models import User
 from apps.audit import services as audit
+from apps.core import clock
 from apps.core.errors import NotFound
 from apps.inventory.models import Site
 from apps.provisioning.engine.reconciler import fixing, looking
 from apps.provisioning.engine.reconciler.fixes import FIXES, Fix
 from apps.provisioning.engine.reconciler.recording import SURE
 from apps.provisioning.errors import NoFix, ReasonMissing
-from apps.provisioning.models import Finding, FixPolicy
+from apps.provisioning.models import Finding, FixPolicy, SiteLook
 from apps.provisioning.states import FINDING, FindingKind, FindingStatus
 
 
@@ -45,6 +46,11 @@ def finding_by_id(finding_id: UUID) -> Finding:
     return found
 
 
+def look_of(site: Site) -> SiteLook:
+    """The last comparison of a site; an empty one where there was none yet."""
+    return SiteLook.objects.filter(site=site).first() or SiteLook(site=site, due_at=clock.now())
+
+
 def fix_of(finding: Finding) -> Fix | None:
     """What the button does; None where only a person can tell."""
     return FIXES.get(finding.fix)
@@ -55,9 +61,9 @@ def policies(site: Site | None) -> dict[str, bool]:
     safe.
     """
     by_default = {str(kind): any_safe(str(kind)) for kind in FindingKind}
-    for_all = dict(FixPolicy.objects.filter(site=None).values_list("kind", "is_automatic"))
-    own = dict(FixPolicy.objects.filter(site=site).values_list("kind", "is_automatic"))
-    return by_default | for_all | own
+    rows = list(FixPolicy.objects.filter(Q(site=None) | Q(site=site)))
+    rows.sort(key=lambda row: row.site_id is not None)
+    return by_default | {row.kind: row.is_automatic for row in rows}
 
 
 def any_safe(kind: str) -> bool:

@@ -1,5 +1,6 @@
 """The engine, as Celery runs it: messages are only wake-ups with a run's id."""
 
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -19,9 +20,14 @@ def wake_after_commit(run_id: UUID) -> None:
     transaction.on_commit(lambda: _send(run_id))
 
 
-def _send(run_id: UUID) -> None:
+def wake_fix(finding_id: UUID) -> None:
+    """Carry out a fix as soon as this transaction is committed, or when beat comes by."""
+    transaction.on_commit(lambda: _send(finding_id, advance_fix))
+
+
+def _send(run_id: UUID, task: Any = None) -> None:
     try:
-        advance_run.apply_async([str(run_id)], retry=False)
+        (task or advance_run).apply_async([str(run_id)], retry=False)
     except (
         OSError,
         OperationalError,

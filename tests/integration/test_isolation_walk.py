@@ -24,7 +24,7 @@ from apps.invoicing.models import DocumentLine
 from apps.notices.models import Notice
 from apps.notices.services import tell, tell_operators
 from apps.orders.models import Order, Quote, Service
-from apps.provisioning.models import Run
+from apps.provisioning.models import Finding, Run
 from apps.tenancy import rules
 from apps.tenancy.context import platform_context, tenant_context
 from apps.tenancy.tasks import HEADER
@@ -99,6 +99,9 @@ def world(acme: Any) -> dict[str, str]:
         tell_operators(kind="test", dedup_key="t", subject="told", body="x")
         operators = Notice.objects.filter(recipient=None).first()
         ticket, run = Ticket.objects.first(), Run.objects.first()
+        finding = Finding.objects.create(
+            site=made.shop.site, kind="lessee", subject="n1", fix="clear_lessee", looks=2
+        )
     move_clock("2026-12-01T03:00:00")
     draft = invoicing.draft_invoice(tenant=acme, period="2026-03", actor=None)
     invoice = invoicing.issue_invoice(document_id=draft.pk, actor=None)
@@ -125,6 +128,9 @@ def world(acme: Any) -> dict[str, str]:
         "sku": made.shop.offering.sku,
         "name": "invoices",
         "verb": "pause",
+        "kind": "power",
+        "finding": str(finding.pk),
+        "fix_verb": "accept",
         "uidb36": "1",
         "key": "no-such-key",
     }

@@ -13,6 +13,7 @@ from apps.accounts.access import needs, person
 from apps.console import cells, reports, selectors
 from apps.console.actions import Action, reason_of
 from apps.console.views.capacity import capacity_table
+from apps.console.views.findings import finding_table
 from apps.core import show
 from apps.core.answers import changed
 from apps.core.errors import NotFound
@@ -20,7 +21,9 @@ from apps.core.tables import Column, Empty, Row, Table, Term
 from apps.inventory import services as inventory
 from apps.inventory.models import Site
 from apps.inventory.states import SITE
+from apps.provisioning import findings
 from apps.provisioning import services as provisioning
+from apps.provisioning.states import FindingKind
 
 
 @needs("node.view")
@@ -83,6 +86,11 @@ def site_detail(request: HttpRequest, site_id: UUID) -> HttpResponse:
         "runs": cells.run_table(
             selectors.runs(site=site.pk).filter(ended_at=None).order_by("-created_at", "-id")[:20]
         ),
+        "look": _look_terms(site),
+        "findings": finding_table(
+            findings.findings(status="waiting", site=site.pk)[:20],
+        ),
+        "policies": _policy_rows(site),
         "actions": _actions(site) if person(request).may("site.manage") else [],
         "may_manage": person(request).may("site.manage"),
     }
@@ -184,6 +192,42 @@ def _terms(site: Site) -> list[Term]:
         Term(_("Time zone"), site.timezone),
         Term(_("Hardware"), _("simulated") if site.is_simulated else _("real")),
         Term(_("Reason of its status"), site.status_reason or show.NOTHING),
+    ]
+
+
+def _look_terms(site: Site) -> list[Term]:
+    look = findings.look_of(site)
+    seen, done = look.counts, _("{seconds} s").format(seconds=look.seconds)
+    return [
+        Term(_("Last compared"), show.instant(look.looked_at, seconds=True), look.error),
+        Term(_("Took"), done if look.seconds is not None else show.NOTHING),
+        Term(_("Next"), show.instant(look.due_at)),
+        Term(
+            _("Looked at"),
+            _("{nodes} nodes, {claims} claims, {ports} ports, {volumes} volumes").format(
+                **{name: seen.get(name, 0) for name in ("nodes", "claims", "ports", "volumes")}
+            ),
+        ),
+        Term(
+            _("In that look"),
+            _("{opened} opened, {closed} closed, {fixes} fixes begun").format(
+                **{name: seen.get(name, 0) for name in ("opened", "closed", "fixes")}
+            ),
+        ),
+    ]
+
+
+def _policy_rows(site: Site) -> list[dict[str, Any]]:
+    """Every kind with a fix, and whether a person is asked first."""
+    labels = dict(FindingKind.choices)
+    return [
+        {
+            "kind": kind,
+            "label": labels[FindingKind(kind)],
+            "is_automatic": is_automatic,
+            "url": reverse("console:site_policy", args=[site.pk, kind]),
+        }
+        for kind, is_automatic in findings.policies(site).items()
     ]
 
 

@@ -11,7 +11,7 @@ from apps.inventory.models import GPU, NIC, Node
 from apps.orders.models import Order, QueueEntry, Service
 from apps.orders.services.limits import ensure_tenant_limit
 from apps.provisioning.engine import journal
-from apps.provisioning.models import Run, RunStep
+from apps.provisioning.models import Finding, Run, RunStep
 from apps.provisioning.states import RunStatus, StepStatus
 from apps.tenancy.context import platform_context, tenant_context
 from apps.tenancy.models import Tenant
@@ -48,6 +48,9 @@ def fill(world: World) -> None:
         ready, held, leaked = (Service.objects.get(order=o) for o in world.orders[-3:])
         make_ready(ready)
         world.runs += [a_held_run(held), a_leaked_run(leaked)]
+    with platform_context():
+        for node in world.nodes[-2:]:
+            a_finding(node)
     with platform_context(), transaction.atomic():
         order = world.orders[-1]
         QueueEntry.objects.create(
@@ -104,3 +107,17 @@ def a_leaked_run(service: Service) -> Run:
     Run.objects.filter(pk=run.pk).update(status=RunStatus.UNDOING)
     run.refresh_from_db()
     return run
+
+
+def a_finding(node: Node) -> Finding:
+    """A node the site took for broken, seen by two looks."""
+    return Finding.objects.create(
+        site=node.site,
+        kind="maintenance",
+        subject=node.name,
+        node=node,
+        believed=node.status,
+        seen="maintenance power failure",
+        fix="quarantine",
+        looks=2,
+    )

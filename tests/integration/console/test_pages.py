@@ -13,7 +13,8 @@ from apps.audit.models import AuditEntry
 from apps.core.uuids import uuid7
 from apps.inventory.models import Node
 from apps.orders.models import OrderProjection
-from apps.provisioning.models import RunStep
+from apps.provisioning import findings
+from apps.provisioning.models import Finding, RunStep, SiteLook
 from apps.provisioning.states import StepStatus
 from apps.tenancy.context import tenant_context
 from tests.builders import an_instant
@@ -21,12 +22,12 @@ from tests.integration.console.conftest import staff
 from tests.integration.console.operator import World, a_world, fill
 from tests.people import Browser
 
-PLAIN = (
+PLAIN = ("finding_list",
     "home", "capacity", "order_list", "run_list", "node_list", "node_map", "site_list",
     "tenant_list", "tenant_create", "offering_list", "offering_import", "audit", "notices",
-    "search",
+    "search", "finding_list",
 )  # fmt: skip
-LISTS = ("order_list", "run_list", "node_list", "tenant_list", "audit")
+LISTS = ("finding_list", "order_list", "run_list", "node_list", "tenant_list", "audit")
 LIVE = ("home", "capacity", "node_map")
 MOST_QUERIES = 12
 
@@ -42,6 +43,7 @@ def details(world: World) -> dict[str, str]:
         "run_detail": url("run_detail", world.runs[0].pk),
         "node_detail": url("node_detail", world.nodes[-1].pk),
         "site_detail": url("site_detail", world.shop.site.pk),
+        "finding_detail": url("finding_detail", Finding.objects.earliest("id").pk),
         "tenant_detail": url("tenant_detail", world.tenant.pk),
     }
 
@@ -249,3 +251,42 @@ def test_the_proof_of_cleaning_is_told_in_the_readers_time(world: World, browser
     assert "2026-03-01 09:00:00" in page.text
     assert "no disk was erased" in page.text
     assert "00:00.049171" not in page.text
+
+
+def test_a_finding_shows_what_differs_what_it_means_and_its_one_click(
+    world: World, browser: Browser
+):
+    fill(world)
+    found = Finding.objects.earliest("id")
+    address = url("finding_detail", found.pk)
+    page = browser.get(address).text
+    for told in ("maintenance power failure", "The site took the node for broken", "findings.md"):
+        assert told in page
+    assert "Quarantine the node" in page
+
+    answer = browser.post(url("finding_act", found.pk, "fix"), {})
+    assert answer.status_code == 302
+    assert Finding.objects.get(pk=found.pk).status == "fixing"
+    again = browser.post(url("finding_act", found.pk, "fix"), {})
+    assert again.status_code == 409
+
+
+def test_a_finding_is_accepted_only_with_a_reason(world: World, browser: Browser):
+    fill(world)
+    found = Finding.objects.earliest("id")
+    assert browser.post(url("finding_act", found.pk, "accept"), {}).status_code == 422
+    browser.post(url("finding_act", found.pk, "accept"), {"reason": "fans are replaced"})
+    assert Finding.objects.get(pk=found.pk).status == "accepted"
+    assert "fans are replaced" in browser.get(url("finding_detail", found.pk)).text
+
+
+def test_a_site_shows_its_last_comparison_and_what_needs_no_person(world: World, browser: Browser):
+    fill(world)
+    site = world.shop.site
+    page = browser.get(url("site_detail", site.pk)).text
+    assert "Belief and reality" in page
+    assert "maintenance power failure" in page
+    browser.post(url("site_policy", site.pk, "maintenance"), {"automatic": "1"})
+    assert findings.policies(site)["maintenance"]
+    browser.post(url("site_look", site.pk), {})
+    assert SiteLook.objects.filter(site=site).exists()
