@@ -31,6 +31,7 @@ class Action:
     text: "StrOrPromise"
     tone: str = "primary"
     reason: str = "required"  # or optional, or nothing
+    check: "StrOrPromise" = ""  # what is done too, unless the box is cleared: `also`
 
 
 def reason_of(request: HttpRequest) -> str:

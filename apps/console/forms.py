@@ -4,9 +4,12 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.core.validators import validate_ipv46_address
 from django.utils.translation import gettext_lazy as _
 
+from apps.catalog.models import CODE
 from apps.core.money import MINOR_UNITS
+from apps.inventory.models import AddressPool, Site
 from apps.tenancy.errors import TenantExists
 from apps.tenancy.models import Tenant
 
@@ -94,6 +97,125 @@ class LimitForm(forms.Form):
 
     max_gpus = forms.IntegerField(label=_("GPUs"), min_value=0, max_value=100_000)
     max_services = forms.IntegerField(label=_("Services"), min_value=0, max_value=100_000)
+
+
+class SiteForm(forms.Form):
+    """A place with servers and the way to its infrastructure."""
+
+    code = forms.CharField(
+        label=_("Code"),
+        max_length=60,
+        validators=[CODE],
+        help_text=_("Lower case letters, digits, dots and hyphens, such as seoul-1. It stays."),
+    )
+    name = forms.CharField(label=_("Name"), max_length=120)
+    name_ko = forms.CharField(label=_("Name in Korean"), max_length=120, required=False)
+    timezone = forms.ChoiceField(label=_("Time zone"), choices=ZONES)
+    driver = forms.ChoiceField(label=_("Driver"), choices=[("ironic", "OpenStack Ironic")])
+    endpoint = forms.CharField(
+        label=_("Endpoint"),
+        max_length=200,
+        help_text=_("Where the bare metal service answers, such as https://ironic.example.com."),
+    )
+    username = forms.CharField(label=_("Signs in as"), max_length=120, required=False)
+    password = forms.CharField(
+        label=_("Password"),
+        max_length=200,
+        required=False,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_("Kept sealed and never shown again."),
+    )
+    call_home_url = forms.CharField(
+        label=_("Servers report to"),
+        max_length=200,
+        help_text=_("Reachable for new servers of this site; they prove themselves there."),
+    )
+    concurrency = forms.IntegerField(
+        label=_("Works at once on"), min_value=1, max_value=1000, initial=20
+    )
+    is_simulated = forms.BooleanField(
+        label=_("Simulated hardware: proofs of cleaning say so"), required=False
+    )
+
+    def __init__(self, *args: Any, site: Site | None = None, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._site = site
+        if site is None:
+            self.initial.setdefault("call_home_url", settings.NEOCLOUD_CALL_HOME_URL)
+            return
+        self.initial.update(
+            {name: getattr(site, name) for name in self.fields if name != "password"}
+        )
+        for name in ("timezone", "driver"):
+            _keep(self.fields[name], getattr(site, name))
+        self.fields["code"].disabled = True
+        self.fields["password"].help_text = _("Empty leaves the one there is.")
+
+    def clean_code(self) -> str:
+        """The code, while it is free."""
+        code: str = self.cleaned_data["code"]
+        if self._site is None and Site.objects.filter(code=code).exists():
+            raise forms.ValidationError(_("There is a site with this code. Choose another one."))
+        return code
+
+    def columns(self) -> dict[str, Any]:
+        """What `save_site` takes; without a password the one there is stays."""
+        return self.cleaned_data | {"password": self.cleaned_data["password"] or None}
+
+
+class AddressPoolForm(forms.Form):
+    """Addresses of a site that its servers are given."""
+
+    name = forms.CharField(label=_("Name"), max_length=80)
+    prefix = forms.CharField(  # type: ignore[assignment]
+        label=_("Network"), max_length=50, help_text=_("With its length, such as 10.20.0.0/24.")
+    )
+    gateway = forms.GenericIPAddressField(label=_("Gateway"))
+    first_address = forms.GenericIPAddressField(label=_("First address"))
+    last_address = forms.GenericIPAddressField(
+        label=_("Last address"), help_text=_("Both belong to the pool.")
+    )
+    dns = forms.CharField(
+        label=_("DNS servers"), required=False, help_text=_("Separated by spaces or commas.")
+    )
+    vlan_first = forms.IntegerField(label=_("First VLAN"), min_value=1, max_value=4094, initial=100)
+    vlan_last = forms.IntegerField(
+        label=_("Last VLAN"),
+        min_value=1,
+        max_value=4094,
+        initial=199,
+        help_text=_("Each tenant's servers share one that nobody else has."),
+    )
+
+    def __init__(self, *args: Any, site: Site, pool: AddressPool | None = None, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._site, self._pool = site, pool
+        if pool is not None:
+            self.initial.update({name: getattr(pool, name) for name in self.fields})
+            self.initial["dns"] = " ".join(pool.dns)
+            self.fields["name"].disabled = True
+
+    def clean_name(self) -> str:
+        """The name, while the site has no pool of it."""
+        name: str = self.cleaned_data["name"]
+        if self._pool is None and self._site.address_pools.filter(name=name).exists():
+            raise forms.ValidationError(_("This site has a pool of that name. Choose another one."))
+        return name
+
+    def clean_dns(self) -> list[str]:
+        """The addresses of the DNS servers."""
+        found: list[str] = self.cleaned_data["dns"].replace(",", " ").split()
+        for address in found:
+            validate_ipv46_address(address)
+        return found
+
+
+def _keep(field: forms.Field, value: str) -> None:
+    """Let a choice field keep a value that came by API or command."""
+    choices = list(field.choices)  # type: ignore[attr-defined]
+    if value not in dict(choices):
+        field.choices = [(value, value), *choices]  # type: ignore[attr-defined]
 
 
 class CatalogFileForm(forms.Form):

@@ -13,6 +13,7 @@ from apps.console.views import (
     orders,
     runs,
     search,
+    site_forms,
     sites,
     tenants,
 )
@@ -32,6 +33,10 @@ urlpatterns = [
     path("nodes/<uuid:node_id>/<slug:verb>/", nodes.node_act, name="node_act"),
     path("tickets/<uuid:ticket_id>/close/", nodes.ticket_close, name="ticket_close"),
     path("sites/", sites.site_list, name="site_list"),
+    path("sites/new/", site_forms.site_create, name="site_create"),
+    path("sites/<uuid:site_id>/edit/", site_forms.site_edit, name="site_edit"),
+    path("sites/<uuid:site_id>/pools/new/", site_forms.pool_create, name="pool_create"),
+    path("sites/<uuid:site_id>/pools/<uuid:pool_id>/", site_forms.pool_edit, name="pool_edit"),
     path("sites/<uuid:site_id>/", sites.site_detail, name="site_detail"),
     path("sites/<uuid:site_id>/import/", sites.site_import, name="site_import"),
     path("sites/<uuid:site_id>/validate/", sites.site_validate, name="site_validate"),

@@ -122,6 +122,7 @@ def world(acme: Any) -> dict[str, str]:
         "node": str(made.nodes[0].pk),
         "ticket": str(ticket.pk),
         "site": str(made.shop.site.pk),
+        "pool": str(made.shop.site.address_pools.get().pk),
         "site_code": made.shop.site.code,
         "tenant": str(acme.pk),
         "book": str(made.shop.book.pk),

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from apps.accounts.access import needs, person
@@ -141,7 +141,7 @@ def node_detail(request: HttpRequest, node_id: UUID) -> HttpResponse:
         "is_simulated": bool((node.clean_proof or {}).get("simulated") or node.site.is_simulated),
     }
     if person(request).may("node.act"):
-        context |= {"actions": _actions(node), "closings": _closings(tickets)}
+        context |= {"actions": _actions(node, _open(tickets)), "closings": _closings(tickets)}
     return render(request, "console/node_detail.html", context)
 
 
@@ -159,8 +159,35 @@ def node_act(request: HttpRequest, node_id: UUID, verb: str) -> HttpResponse:
     if node is None or verb not in decisions:
         raise NotFound()
     decide, message = decisions[verb]
-    decide(node=node, actor=person(request), reason=reason_of(request))
+    reason = reason_of(request)
+    decide(node=node, actor=person(request), reason=reason)
+    if verb == "restore":
+        message = _with_tickets(request, node, message, reason=reason)
     return changed(request, reverse("console:node_detail", args=[node_id]), message)
+
+
+def _with_tickets(request: HttpRequest, node: Node, message: str, *, reason: str) -> str:
+    """Close the tickets of a restored node where asked to, else say that they stay open."""
+    tickets = list(Ticket.objects.filter(node=node, closed_at=None))
+    if not tickets:
+        return message
+    if request.POST.get("also") != "yes":
+        return (
+            message
+            + " "
+            + ngettext("{n} ticket stays open.", "{n} tickets stay open.", len(tickets)).format(
+                n=len(tickets)
+            )
+        )
+    for ticket in tickets:
+        services.close_ticket(ticket=ticket, actor=person(request), resolution=reason)
+    return (
+        message
+        + " "
+        + ngettext("Its ticket is closed.", "Its {n} tickets are closed.", len(tickets)).format(
+            n=len(tickets)
+        )
+    )
 
 
 @require_POST
@@ -187,7 +214,16 @@ def _proof_terms(proof: dict[str, Any]) -> list[Term]:
     return terms
 
 
-def _actions(node: Node) -> list[Action]:
+def _open(tickets: Sequence[Ticket]) -> int:
+    return sum(ticket.closed_at is None for ticket in tickets)
+
+
+def _actions(node: Node, open_tickets: int) -> list[Action]:
+    closing = ngettext(
+        "Close its open ticket with this reason",
+        "Close its {n} open tickets with this reason",
+        open_tickets,
+    ).format(n=open_tickets)
     words = {
         "quarantine": (
             _("Quarantine"),
@@ -207,7 +243,14 @@ def _actions(node: Node) -> list[Action]:
         "retire": (_("Retire"), _("Takes the node out for good. There is no way back."), "danger"),
     }
     return [
-        Action(verb, label, reverse("console:node_act", args=[node.pk, verb]), text, tone)
+        Action(
+            verb,
+            label,
+            reverse("console:node_act", args=[node.pk, verb]),
+            text,
+            tone,
+            check=closing if verb == "restore" and open_tickets else "",
+        )
         for verb, (label, text, tone) in words.items()
         if NODE.can(node.status, verb)
     ]

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from apps.accounts.access import needs, person
+from apps.catalog.reports import CHANGED, CREATED
 from apps.console import cells, reports, selectors
 from apps.console.actions import Action, reason_of
 from apps.console.views.capacity import capacity_table
@@ -69,7 +70,11 @@ def site_list(request: HttpRequest) -> HttpResponse:
             icon="building",
         ),
     )
-    return render(request, "console/site_list.html", {"table": table})
+    return render(
+        request,
+        "console/site_list.html",
+        {"table": table, "may_manage": person(request).may("site.manage")},
+    )
 
 
 @needs("node.view")
@@ -82,7 +87,7 @@ def site_detail(request: HttpRequest, site_id: UUID) -> HttpResponse:
         "status": show.badge(site.status, site.get_status_display()),
         "terms": _terms(site),
         "capacity": capacity_table(selectors.with_queue(rows, site=site.pk)),
-        "pools": _pool_table(site),
+        "pools": _pool_table(site, may_edit=person(request).may("site.manage")),
         "runs": cells.run_table(
             selectors.runs(site=site.pk).filter(ended_at=None).order_by("-created_at", "-id")[:20]
         ),
@@ -126,6 +131,7 @@ def site_import(request: HttpRequest, site_id: UUID) -> HttpResponse:
         "figures": reports.figures(report),
         "table": reports.table(report),
         "report": report,
+        "has_changes": bool(report.counts[CREATED] or report.counts[CHANGED]),
     }
     return render(request, "console/site_import.html", context)
 
@@ -231,7 +237,7 @@ def _policy_rows(site: Site) -> list[dict[str, Any]]:
     ]
 
 
-def _pool_table(site: Site) -> Table:
+def _pool_table(site: Site, *, may_edit: bool) -> Table:
     columns = [
         Column(_("Pool")),
         Column(_("Network")),
@@ -245,7 +251,9 @@ def _pool_table(site: Site) -> Table:
         rows.append(
             Row(
                 [
-                    pool.name,
+                    show.link(pool.name, reverse("console:pool_edit", args=[site.pk, pool.pk]))
+                    if may_edit
+                    else pool.name,
                     show.stacked(show.code(pool.prefix), pool.gateway),
                     f"{pool.first_address} – {pool.last_address}",
                     counts.leased,

@@ -11,6 +11,7 @@ from apps.audit.models import AuditEntry
 from apps.catalog.models import Offering
 from apps.catalog.services import export_catalog
 from apps.inventory.models import Node, Site
+from apps.inventory.services import site_password
 from apps.notices.models import Notice
 from apps.orders.models import TenantLimit
 from apps.provisioning.adapters.fake import FakeCompute
@@ -19,7 +20,7 @@ from apps.tenancy.context import tenant_context
 from apps.tenancy.models import Tenant
 from tests.integration.console.conftest import staff
 from tests.integration.console.operator import World, fill
-from tests.integration.inventory.builders import seen
+from tests.integration.inventory.builders import a_site, seen
 from tests.people import Browser
 
 REASON = {"reason": "seen and understood"}
@@ -94,6 +95,124 @@ def test_a_node_goes_into_quarantine_and_back(full: World, browser: Browser):
     assert all(event.actor.startswith("Person") for event in node.events.all())
 
 
+def test_a_node_is_restored_with_its_ticket_or_it_is_said_that_it_stays_open(
+    full: World, browser: Browser
+):
+    closed, left = full.nodes[:2]
+    for node in (closed, left):
+        browser.post(url("node_act", node.pk, "quarantine"), {"reason": "fan 3 stands still"})
+    page = browser.get(url("node_detail", closed.pk)).text
+    assert "Close its open ticket with this reason" in page
+    browser.post(url("node_act", closed.pk, "restore"), {"reason": "fan changed", "also": "yes"})
+    assert closed.tickets.get().resolution == "fan changed"
+    browser.post(url("node_act", left.pk, "restore"), {"reason": "false alarm"})
+    assert left.tickets.get().closed_at is None
+    assert "1 ticket stays open." in browser.get(url("node_detail", left.pk)).text
+
+
+SITE_FORM = {
+    "code": "busan-1",
+    "name": "Busan 1",
+    "name_ko": "부산 1",
+    "timezone": "Asia/Seoul",
+    "driver": "ironic",
+    "endpoint": "https://ironic.example.test",
+    "username": "neocloud",
+    "password": "sesame",
+    "call_home_url": "https://console.example.test/call-home",
+    "concurrency": "10",
+}
+POOL_FORM = {
+    "name": "front",
+    "prefix": "10.30.0.0/24",
+    "gateway": "10.30.0.1",
+    "first_address": "10.30.0.10",
+    "last_address": "10.30.0.99",
+    "dns": "10.30.0.2, 10.30.0.3",
+    "vlan_first": "100",
+    "vlan_last": "120",
+}
+
+
+def test_a_site_is_added_and_changed_on_pages(full: World, browser: Browser):
+    assert "new/" in browser.get(url("site_list")).text
+    browser.post(url("site_create"), SITE_FORM)
+    site = Site.objects.get(code="busan-1")
+    assert (site.status, site.name_ko, site.concurrency) == ("paused", "부산 1", 10)
+    assert site_password(site) == "sesame"
+    page = browser.get(url("site_edit", site.pk)).text
+    assert "Busan 1" in page
+    assert "sesame" not in page
+    # an empty password leaves the one there is, and the code stays whatever is sent
+    browser.post(
+        url("site_edit", site.pk), SITE_FORM | {"code": "x-1", "name": "Busan", "password": ""}
+    )
+    site.refresh_from_db()
+    assert (site.code, site.name, site_password(site)) == ("busan-1", "Busan", "sesame")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"code": "Busan 1"}, "is-invalid"),
+        ({"code": "seoul"}, "There is a site with this code"),
+        ({"endpoint": "ironic"}, "is-invalid"),
+        ({"call_home_url": "ftp://x"}, "is-invalid"),
+        ({"timezone": "Mars/Olympus"}, "is-invalid"),
+        ({"concurrency": "0"}, "is-invalid"),
+    ],
+)
+def test_a_wrong_site_is_refused_beside_its_field(
+    full: World, browser: Browser, wrong: dict[str, str], says: str
+):
+    before = Site.objects.count()
+    page = browser.post(url("site_create"), SITE_FORM | wrong)
+    assert page.status_code == 422
+    assert says in page.text
+    assert Site.objects.count() == before
+
+
+def test_an_address_pool_is_added_and_changed_on_pages(full: World, browser: Browser):
+    site = full.shop.site
+    browser.post(url("pool_create", site.pk), POOL_FORM)
+    pool = site.address_pools.get(name="front")
+    assert pool.dns == ["10.30.0.2", "10.30.0.3"]
+    assert "10.30.0.2 10.30.0.3" in browser.get(url("pool_edit", site.pk, pool.pk)).text
+    browser.post(url("pool_edit", site.pk, pool.pk), POOL_FORM | {"last_address": "10.30.0.120"})
+    pool.refresh_from_db()
+    assert pool.last_address == "10.30.0.120"
+    assert "front" in browser.get(url("site_detail", site.pk)).text
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"prefix": "10.30.0.1/24"},
+        {"gateway": "10.31.0.1"},
+        {"last_address": "10.30.0.9"},
+        {"dns": "dns.example"},
+        {"vlan_last": "99"},
+        {"vlan_first": "0"},
+    ],
+)
+def test_a_wrong_pool_is_refused_beside_its_field(
+    full: World, browser: Browser, wrong: dict[str, str]
+):
+    page = browser.post(url("pool_create", full.shop.site.pk), POOL_FORM | wrong)
+    assert page.status_code == 422
+    assert "is-invalid" in page.text
+    assert not full.shop.site.address_pools.filter(name="front").exists()
+
+
+def test_a_pool_is_not_made_twice_nor_found_at_another_site(full: World, browser: Browser):
+    site = full.shop.site
+    browser.post(url("pool_create", site.pk), POOL_FORM)
+    assert browser.post(url("pool_create", site.pk), POOL_FORM).status_code == 422
+    pool = site.address_pools.get(name="front")
+    other = a_site("elsewhere")
+    assert browser.get(url("pool_edit", other.pk, pool.pk)).status_code == 404
+
+
 def test_an_allocated_node_offers_no_maintenance(full: World, browser: Browser):
     node = Node.objects.filter(status="allocated").first()
     assert node is not None
@@ -130,6 +249,10 @@ def test_importing_nodes_shows_the_difference_before_anything_is_kept(
     browser.post(url("site_import", site.pk), {"keep": "1"})
     # then it is there
     assert Node.objects.filter(name="brand-new").exists()
+    # and nothing is offered to import once more
+    page = browser.post(url("site_import", site.pk))
+    assert "Nothing to import" in page.text
+    assert 'name="keep"' not in page.text
 
 
 def test_a_tenant_is_made_with_its_limits_and_first_administrator(browser: Browser):
