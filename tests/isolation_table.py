@@ -121,6 +121,10 @@ PLATFORM: dict[str, Route] = SIGNING_IN | {
     "finance:document_detail": page("invoice.view"),
     "finance:document_file": page("invoice.view"),
     "finance:seller": both("invoice.manage"),
+    "finance:journal_accounts": post(
+        "invoice.manage",
+        data={"receivable": "108", "revenue": "401", "discount": "402", "tax": "255"},
+    ),
     "finance:line_detail": page("invoice.view"),
     "finance:document_issue": post("invoice.manage"),
     "finance:document_redraft": post("invoice.manage"),

@@ -47,5 +47,6 @@ urlpatterns = [
     ),
     path("seller/", seller.edit, name="seller"),
     path("exports/", exports.export_page, name="exports"),
-    path("exports/<slug:name>.csv", exports.download, name="download"),
+    path("exports/accounts/", exports.accounts, name="journal_accounts"),
+    path("exports/<slug:name>.<slug:form>", exports.download, name="download"),
 ]

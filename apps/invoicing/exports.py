@@ -26,7 +26,7 @@ _MEMORY = 1 << 20  # bytes of a tenant's rows kept in memory before they go to a
 _PLACES = " ".join(f"WHEN '{code}' THEN {places}" for code, places in MINOR_UNITS.items())
 
 
-def _amount(column: str) -> str:
+def amount(column: str) -> str:
     """Plain digits in the currency's minor unit: 38025, 14803.05."""
     return f"round({column}, CASE d.currency {_PLACES} END)::text"
 
@@ -41,7 +41,8 @@ def _at(column: str) -> str:
     return f"to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"
 
 
-def _select(columns: dict[str, str], source: str) -> str:
+def select(columns: dict[str, str], source: str) -> str:
+    """The statement that gives these columns, by name, of a source."""
     expressions = ", ".join(f'{sql} AS "{name}"' for name, sql in columns.items())
     return f"SELECT {expressions} FROM {source}"  # noqa: S608 - our own columns
 
@@ -63,9 +64,9 @@ DOCUMENT_COLUMNS = (
         "issued_at": _at("d.issued_at"),
         "currency": "d.currency",
         "vat_rate": "trim_scale(d.vat_rate)::text",
-        "subtotal": _amount("d.subtotal"),
-        "tax": _amount("d.tax"),
-        "total": _amount("d.total"),
+        "subtotal": amount("d.subtotal"),
+        "tax": amount("d.tax"),
+        "total": amount("d.total"),
         "reason": text("d.reason"),
         "legal_name": text("d.customer ->> 'legal_name'"),
         "registration_number": text("d.customer ->> 'registration_number'"),
@@ -93,7 +94,7 @@ LINE_COLUMNS = (
         "price_kind": "l.price_kind",
         "unit_price": _price("l.unit_price"),
         "currency": "d.currency",
-        "amount": _amount("l.amount"),
+        "amount": amount("l.amount"),
         "document_id": "d.id::text",
         "line_id": "l.id::text",
         "service_id": "l.service_id::text",
@@ -129,17 +130,17 @@ USAGE_COLUMNS = (
         "document_id": "d.id::text",
     }
 )
-_DOCUMENTS = _select(
+_DOCUMENTS = select(
     DOCUMENT_COLUMNS,
     "invoicing_document d LEFT JOIN invoicing_document c ON c.id = d.corrects_id"
     " WHERE d.id = ANY (%(documents)s::uuid[]) ORDER BY d.period, d.number",
 )
-_LINES = _select(
+_LINES = select(
     LINE_COLUMNS,
     "invoicing_documentline l JOIN invoicing_document d ON d.id = l.document_id"
     " WHERE d.id = ANY (%(documents)s::uuid[]) ORDER BY d.period, d.number, l.position",
 )
-_USAGE = _select(
+_USAGE = select(
     USAGE_COLUMNS,
     "priced p JOIN invoicing_document d ON d.id = %(document)s"
     " JOIN orders_fact f ON f.id = p.fact_id"
@@ -158,29 +159,29 @@ def invoices_csv(
     *, period: str = "", currency: str = "", document_id: UUID | None = None
 ) -> Iterator[bytes]:
     """Issued invoices and credit notes, one row each, narrowed by what is given."""
-    return _file(list(DOCUMENT_COLUMNS), _document_rows, period, currency, document_id)
+    return file(list(DOCUMENT_COLUMNS), _document_rows, period, currency, document_id)
 
 
 def lines_csv(
     *, period: str = "", currency: str = "", document_id: UUID | None = None
 ) -> Iterator[bytes]:
     """Every line of issued invoices and credit notes."""
-    return _file(list(LINE_COLUMNS), _line_rows, period, currency, document_id)
+    return file(list(LINE_COLUMNS), _line_rows, period, currency, document_id)
 
 
 def usage_csv(
     *, period: str = "", currency: str = "", document_id: UUID | None = None
 ) -> Iterator[bytes]:
     """The charged intervals behind the lines of issued invoices, a row for each fact and price."""
-    return _file(list(USAGE_COLUMNS), _usage_rows, period, currency, document_id)
+    return file(list(USAGE_COLUMNS), _usage_rows, period, currency, document_id)
 
 
 def _document_rows(tenant: Tenant, documents: list[Document]) -> Iterator[bytes]:
-    yield from _copy(_DOCUMENTS, {"slug": tenant.slug, "documents": [one.pk for one in documents]})
+    yield from copy(_DOCUMENTS, {"slug": tenant.slug, "documents": [one.pk for one in documents]})
 
 
 def _line_rows(tenant: Tenant, documents: list[Document]) -> Iterator[bytes]:
-    yield from _copy(_LINES, {"slug": tenant.slug, "documents": [one.pk for one in documents]})
+    yield from copy(_LINES, {"slug": tenant.slug, "documents": [one.pk for one in documents]})
 
 
 def _usage_rows(tenant: Tenant, documents: list[Document]) -> Iterator[bytes]:
@@ -189,15 +190,15 @@ def _usage_rows(tenant: Tenant, documents: list[Document]) -> Iterator[bytes]:
             continue
         asked = {"slug": tenant.slug, "document": document.pk}
         window = selectors.window_of(document)
-        yield from _copy(window.sql + _USAGE, window.parameters | asked | {"line_kind": "usage"})
+        yield from copy(window.sql + _USAGE, window.parameters | asked | {"line_kind": "usage"})
         for change in late.late_usage(currency=document.currency, as_of=document.as_of):
             window = selectors.late_window(change, document.as_of)
-            yield from _copy(
+            yield from copy(
                 window.sql + _USAGE, window.parameters | asked | {"line_kind": "late_usage"}
             )
 
 
-def _file(
+def file(
     header: list[str], rows: Rows, period: str, currency: str, document_id: UUID | None
 ) -> Iterator[bytes]:
     """The whole file; decided now whose it is, read later."""
@@ -242,9 +243,9 @@ def _tenants(wanted: dict[str, Any]) -> Iterator[Tenant]:
     yield from found
 
 
-def _copy(select: str, parameters: dict[str, Any]) -> Iterator[bytes]:
-    with connection.cursor() as cursor:
-        statement = f"COPY ({select}) TO STDOUT WITH (FORMAT csv)"
-        with cursor.copy(statement, parameters) as copy:
-            for chunk in copy:
-                yield bytes(chunk)
+def copy(statement: str, parameters: dict[str, Any]) -> Iterator[bytes]:
+    """The rows of a statement as CSV, in the tenant at hand."""
+    copying = f"COPY ({statement}) TO STDOUT WITH (FORMAT csv)"
+    with connection.cursor() as cursor, cursor.copy(copying, parameters) as chunks:
+        for chunk in chunks:
+            yield bytes(chunk)

@@ -3,6 +3,7 @@
 import pgtrigger
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.core import realms
 from apps.core.clock import NeoNow
@@ -51,6 +52,26 @@ class Seller(realms.Public, models.Model):
 
     def __str__(self) -> str:
         return self.legal_name
+
+
+class JournalRole(models.TextChoices):
+    """What an account is for in the journal of documents."""
+
+    RECEIVABLE = "receivable", _("Receivable")
+    REVENUE = "revenue", _("Revenue")
+    DISCOUNT = "discount", _("Discounts")
+    TAX = "tax", _("VAT payable")
+
+
+class JournalAccount(realms.Public, models.Model):
+    """The operator's ledger account of a role; without a row the usual number is taken."""
+
+    role = models.CharField(max_length=20, primary_key=True, choices=JournalRole.choices)
+    number = models.CharField(max_length=30)
+    name = models.CharField(max_length=100, default="", blank=True)
+
+    def __str__(self) -> str:
+        return self.number
 
 
 class NumberSeries(realms.Public, models.Model):

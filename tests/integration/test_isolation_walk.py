@@ -128,6 +128,7 @@ def world(acme: Any) -> dict[str, str]:
         "book": str(made.shop.book.pk),
         "sku": made.shop.offering.sku,
         "name": "invoices",
+        "form": "csv",
         "verb": "pause",
         "kind": "power",
         "finding": str(finding.pk),

@@ -176,15 +176,15 @@ def test_files_are_streamed_with_the_lines_of_issued_documents(desk: Desk, brows
         ("lines", "gpu_seconds", "28800"),
         ("usage", "seconds", "3600"),
     ):
-        answer = browser.get(url("download", name) + f"?period={PERIOD}")
+        answer = browser.get(url("download", name, "csv") + f"?period={PERIOD}")
         assert answer.streaming
         assert answer["Content-Type"].startswith("text/csv")
         text = b"".join(answer.streaming_content).decode("utf-8-sig")
         (row,) = csv.DictReader(io.StringIO(text))
         assert row["number"] == invoice.number
         assert row[column] == value
-    assert browser.get(url("download", "lines") + "?period=never").status_code == 422
-    assert browser.get(url("download", "secrets")).status_code == 404
+    assert browser.get(url("download", "lines", "csv") + "?period=never").status_code == 422
+    assert browser.get(url("download", "secrets", "csv")).status_code == 404
 
 
 def test_a_document_of_one_tenant_is_not_found_under_another(
