@@ -41,6 +41,7 @@ def advance(run_id: UUID) -> bool:
     """Advance a run as far as it goes now; False when it could not be claimed."""
     run = claims.claim(run_id)
     if run is None:
+        log.info("run.not_due", run=str(run_id))  # repeated, late, or another's
         return False
     failpoints.reach(_step_name(run), "claim")
     began = time.monotonic()
