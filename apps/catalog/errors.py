@@ -96,6 +96,17 @@ class PriceInThePast(Invalid):
     )
 
 
+class PriceNeedsNotice(Invalid):
+    """A list price customers rely on rises after the published notice only."""
+
+    code = "price_needs_notice"
+    message = _(
+        "The list price of {sku} is {before} and may rise to {amount} no sooner than {earliest}: "
+        "a rise is published {days} days before. Choose that instant or a later one; a lower "
+        "price may begin at once."
+    )
+
+
 class PriceGap(Invalid):
     """Time without a price between two versions."""
 

@@ -69,6 +69,18 @@ def prices_in_force(
     return found
 
 
+def next_list_price(*, sku: str, currency: str, at: datetime) -> Price | None:
+    """The list price of a GPU-hour that follows after an instant, where one is published."""
+    coming = Price.objects.filter(
+        sku=sku,
+        unit=Unit.GPU_HOUR,
+        book__kind=PriceKind.LIST,
+        book__currency=currency,
+        effective_from__gt=at,
+    )
+    return coming.select_related("book").order_by("effective_from").first()
+
+
 def _in_force(currency: str, at: datetime, tenant: UUID | None, unit: str) -> QuerySet[Price]:
     whose = Q(book__kind=PriceKind.LIST)
     if tenant is not None:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from apps.catalog import selectors as catalog
 from apps.catalog.models import Offering, Price
-from apps.core import clock, show
+from apps.core import clock, instants, show
 from apps.core.money import Money
 from apps.inventory import selectors as inventory
 from apps.inventory.selectors import Availability
@@ -115,6 +115,20 @@ def all_offers() -> list[Offer]:
 def offer_of(sku: str) -> Offer:
     """One offering of the catalog. Raises UnknownSku."""
     return _offers([catalog.offering_by_sku(sku)], current_tenant())[0]
+
+
+def next_price(offer: Offer) -> str:
+    """The published change of the price this tenant pays; "" under a contract price."""
+    if offer.price is None or offer.is_contract:
+        return ""
+    coming = catalog.next_list_price(
+        sku=offer.offering.sku, currency=offer.currency, at=clock.now()
+    )
+    if coming is None:
+        return ""
+    return _("From {at} on: {price} per GPU-hour. It holds for running servers too.").format(
+        at=instants.in_words(coming.effective_from), price=show.money(coming.amount, offer.currency)
+    )
 
 
 def site_name(site: Availability) -> str:

@@ -38,6 +38,7 @@ NEOCLOUD_TIMEZONE = os.environ.get("NEOCLOUD_TIMEZONE", "Asia/Seoul")  # of staf
 NEOCLOUD_WATCH_SECONDS = float(os.environ.get("NEOCLOUD_WATCH_SECONDS", "5"))
 NEOCLOUD_RECONCILE_SECONDS = float(os.environ.get("NEOCLOUD_RECONCILE_SECONDS", "300"))
 NEOCLOUD_GRACE_SECONDS = float(os.environ.get("NEOCLOUD_GRACE_SECONDS", "45"))  # of a difference
+NEOCLOUD_PRICE_NOTICE_DAYS = int(os.environ.get("NEOCLOUD_PRICE_NOTICE_DAYS", "30"))
 NEOCLOUD_METRICS_TOKEN = os.environ.get("NEOCLOUD_METRICS_TOKEN", "")
 LAB_IRONIC_URL = os.environ.get("LAB_IRONIC_URL", "")
 LAB_IRONIC_USER = os.environ.get("LAB_IRONIC_USER", "")

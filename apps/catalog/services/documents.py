@@ -307,6 +307,7 @@ def _import_prices(run: _Import, section: str, book_values: Mapping[str, Any]) -
         except AppError as error:
             name = str(values.get("sku", "")) if isinstance(values, dict) else ""
             run.refuse(place, name, error)
+    known = set(Price.objects.filter(book=book).values_list("sku", "unit").distinct())
     read.sort(key=lambda one: (one[1].sku, one[1].unit, one[1].effective_from))
     for index, (place, version) in enumerate(read):
         following = read[index + 1][1] if index + 1 < len(read) else None
@@ -317,13 +318,20 @@ def _import_prices(run: _Import, section: str, book_values: Mapping[str, Any]) -
         run.one(
             place,
             name,
-            partial(_save_price, book, version, until, run.actor),
+            partial(
+                _save_price,
+                book,
+                version,
+                until,
+                run.actor,
+                is_known=(version.sku, version.unit) in known,
+            ),
             once=(section, f"{version.unit} {name}"),
         )
 
 
 def _save_price(
-    book: PriceBook, version: Version, until: datetime | None, actor: Any
+    book: PriceBook, version: Version, until: datetime | None, actor: Any, *, is_known: bool
 ) -> tuple[str, Changes]:
     price = Price.objects.filter(
         book=book,
@@ -334,7 +342,7 @@ def _save_price(
     if price is None:
         if version.effective_to is None and until != version.effective_from:
             version = replace(version, effective_to=until)
-        add_version(book=book, version=version, actor=actor, may_shorten=False)
+        add_version(book=book, version=version, actor=actor, may_shorten=False, is_known=is_known)
         return CREATED, {}
     is_same = price.amount == version.amount and version.code in ("", price.code)
     if is_same and version.effective_to in (None, price.effective_to):
@@ -345,7 +353,7 @@ def _save_price(
     raise PriceExists(
         field="amount",
         sku=version.sku,
-        effective_from=version.effective_from.isoformat(),
+        effective_from=version.effective_from,
         amount=price.amount,
     )
 

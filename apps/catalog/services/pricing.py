@@ -1,11 +1,12 @@
 """Price versions: only added; the one before ends where the new one begins."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
@@ -16,11 +17,12 @@ from apps.catalog.errors import (
     PriceExists,
     PriceGap,
     PriceInThePast,
+    PriceNeedsNotice,
     PriceOverlap,
     UnknownCode,
 )
 from apps.catalog.models import Offering, Price, PriceBook, PriceKind, Unit
-from apps.core import clock, outbox
+from apps.core import clock, outbox, show
 from apps.core.money import PRICE_PLACES, parse_currency, parse_decimal
 from apps.core.validation import check_fields
 
@@ -55,7 +57,8 @@ def set_price(
 
     `amount` is for one unit, in the book's currency, with at most six decimals. A first price may
     begin in the past, where nothing can have been charged yet. Raises UnknownCode, NotAnAmount,
-    TooManyDecimals, AmountOutOfRange, BadValue, PriceExists, PriceInThePast or PriceGap.
+    TooManyDecimals, AmountOutOfRange, BadValue, PriceExists, PriceInThePast, PriceNeedsNotice
+    or PriceGap.
     """
     version = Version(
         sku=sku,
@@ -116,10 +119,19 @@ def save_price_book(
     return book
 
 
-def add_version(*, book: PriceBook, version: Version, actor: Any, may_shorten: bool) -> Price:
+def add_version(
+    *,
+    book: PriceBook,
+    version: Version,
+    actor: Any,
+    may_shorten: bool,
+    is_known: bool = True,
+) -> Price:
     """Check a version against the ones there are, end the running one and store it.
 
     Locks the book. `may_shorten` also ends a running version that had an end of its own.
+    `is_known=False`: customers have seen no price of this SKU yet, so none of its rises needs
+    notice.
     """
     _check(version)
     book = PriceBook.objects.select_for_update().get(pk=book.pk)
@@ -141,6 +153,10 @@ def add_version(*, book: PriceBook, version: Version, actor: Any, may_shorten: b
     before = _end_running(running, version, may_shorten) if running is not None else None
     if running is None:
         _refuse_gap_before(same.filter(effective_to__lt=start), version)
+    if is_known and book.kind == PriceKind.LIST:
+        _refuse_sudden_rise(
+            same.filter(effective_from__lt=start).order_by("-effective_from").first(), version
+        )
     price = Price.objects.create(
         book=book,
         code=version.code or f"{book.code}/{version.sku}"[:60],
@@ -230,6 +246,23 @@ def _end_running(running: Price, version: Version, may_shorten: bool) -> Price:
     running.effective_to = start
     running.save(update_fields=["effective_to"])
     return running
+
+
+def _refuse_sudden_rise(previous: Price | None, version: Version) -> None:
+    """Open orders are charged the list price in force, so they are told of a rise in time."""
+    if previous is None or version.amount <= previous.amount:
+        return
+    days = settings.NEOCLOUD_PRICE_NOTICE_DAYS
+    earliest = clock.now_seconds() + timedelta(days=days)
+    if version.effective_from < earliest:
+        raise PriceNeedsNotice(
+            field="effective_from",
+            sku=version.sku,
+            before=show.money(previous.amount, previous.book.currency),
+            amount=show.money(version.amount, previous.book.currency),
+            days=days,
+            earliest=earliest,
+        )
 
 
 def _refuse_gap_before(earlier: Any, version: Version) -> None:

@@ -36,6 +36,7 @@ def offering_detail(request: HttpRequest, sku: str) -> HttpResponse:
     form = QuoteForm(sites=offer.site_choices, most=offer.offering.max_quantity)
     context = {
         "offer": offer,
+        "next_price": offers.next_price(offer),
         "sites": offers.site_views(offer),
         "form": form,
         "charges": cells.charges(),

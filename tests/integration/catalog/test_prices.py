@@ -16,6 +16,7 @@ from apps.catalog.errors import (
     PriceExists,
     PriceGap,
     PriceInThePast,
+    PriceNeedsNotice,
     UnknownCode,
     UnknownSku,
 )
@@ -73,7 +74,7 @@ def test_a_contract_beats_a_newer_list_price_for_its_tenant_only(
         services.set_price(
             book=contract, sku=SKU, amount="4800", effective_from=JANUARY, actor=None
         )
-        change = soon()
+        change = soon(31)
         services.set_price(book=book, sku=SKU, amount="6000", effective_from=change, actor=None)
         assert force(change, acme.pk) == 4800
         assert force(change, globex.pk) == 6000
@@ -95,6 +96,43 @@ def test_a_change_is_audited_with_both_amounts(book: PriceBook) -> None:
     assert entry.before == {"amount": "5400.000000"}
     assert entry.after is not None
     assert entry.after["amount"] == "5000"
+
+
+def test_a_list_price_rises_no_sooner_than_its_notice(book: PriceBook) -> None:
+    with pytest.raises(PriceNeedsNotice) as told:
+        services.set_price(book=book, sku=SKU, amount="5401", effective_from=soon(29), actor=None)
+    assert told.value.field == "effective_from"
+    assert told.value.facts["earliest"] == pytest.approx(soon(30), abs=timedelta(minutes=1))
+    assert "₩5,400 and may rise to ₩5,401 no sooner than" in told.value.detail
+    assert "30 days before" in told.value.detail
+    assert Price.objects.get().effective_to is None
+    services.set_price(book=book, sku=SKU, amount="5401", effective_from=soon(31), actor=None)
+
+
+def test_ending_a_price_first_is_no_way_round_the_notice(book: PriceBook) -> None:
+    Price.objects.update(effective_to=soon(1))
+    ends = Price.objects.get().effective_to
+    with pytest.raises(PriceNeedsNotice):
+        services.set_price(book=book, sku=SKU, amount="5401", effective_from=ends, actor=None)
+    assert Price.objects.count() == 1
+
+
+def test_the_operator_sets_how_long_the_notice_is(book: PriceBook, settings: Any) -> None:
+    settings.NEOCLOUD_PRICE_NOTICE_DAYS = 0
+    services.set_price(book=book, sku=SKU, amount="5401", effective_from=soon(), actor=None)
+    assert force(soon(1)) == 5401
+
+
+def test_a_contract_price_is_agreed_and_needs_no_notice(book: PriceBook, acme: Any) -> None:
+    with platform_context():
+        contract = services.save_price_book(
+            code="acme", name="Acme", currency="KRW", kind="contract", tenant=acme.pk, actor=None
+        )
+        for amount, start in (("4800", JANUARY), ("9000", soon())):
+            services.set_price(
+                book=contract, sku=SKU, amount=amount, effective_from=start, actor=None
+            )
+        assert force(soon(1), acme.pk) == 9000
 
 
 def test_a_version_between_two_ends_where_the_next_begins(book: PriceBook) -> None:

@@ -1,11 +1,14 @@
 """Every page opens, says what it should, and asks the database a bounded number of times."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.urls import reverse
 
+from apps.catalog import services as catalog
 from apps.catalog.models import Offering
+from apps.core import clock
 from apps.orders import selectors as orders
 from apps.tenancy.context import platform_context
 from tests.integration.portal.shop import SKU, Shop, a_run_of, an_order_of, make_ready
@@ -60,6 +63,21 @@ def test_the_offering_page_shows_price_availability_and_what_is_charged_when(
     assert "3 of 3 free" in page.text
     assert "unknown until 5 real runs exist" in page.text
     assert "What is charged when" in page.text
+
+
+def test_a_price_that_will_rise_is_published_on_the_offerings_page(shop: Shop, browser: Browser):
+    assert "The price changes" not in browser.get(url("offering", SKU)).text
+    with platform_context():
+        catalog.set_price(
+            book=shop.book,
+            sku=SKU,
+            amount=5000,
+            effective_from=clock.now_seconds() + timedelta(days=40),
+            actor=None,
+        )
+    page = browser.get(url("offering", SKU)).text
+    assert "The price changes" in page
+    assert "₩5,000 per GPU-hour" in page
 
 
 def test_an_order_goes_from_quote_to_a_page_with_its_progress(
