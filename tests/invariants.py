@@ -125,11 +125,18 @@ def _of_tenant(tenant: Tenant) -> Iterator[str]:
             "service", flat=True
         )
     )
+    lost = _given_up()
     for service in Service.objects.all():
-        if held[service.pk] != (service.state in HOLDS):
+        if held[service.pk] != (service.state in HOLDS and service.pk not in lost):
             yield f"{service} is {service.state} and holds {held[service.pk]} nodes"
         yield from _facts(service)
-    yield from _quota(tenant)
+    yield from _quota(tenant, lost)
+
+
+def _given_up() -> set[UUID]:
+    """Services that are being undone for good: what they held has been given back already."""
+    undoing = Run.objects.filter(status=RunStatus.UNDOING).exclude(outcome="replace")
+    return set(undoing.values_list("service", flat=True))
 
 
 def _facts(service: Service) -> Iterator[str]:
@@ -185,9 +192,9 @@ def _gaps(service: Service, spans: list[Interval]) -> Iterator[str]:
             yield f"{service} has a gap or an overlap at {one.end_at}"
 
 
-def _quota(tenant: Tenant) -> Iterator[str]:
+def _quota(tenant: Tenant, lost: set[UUID]) -> Iterator[str]:
     """What the limits count is what the services are."""
-    own = Service.objects.filter(state__in=HOLDS)
+    own = Service.objects.filter(state__in=HOLDS).exclude(pk__in=lost)
     held = own.aggregate(n=Sum("gpus"))["n"] or 0
     queued = QueueEntry.objects.filter(tenant=tenant.pk, left_at=None)
     waiting = queued.aggregate(n=Sum("gpus"))["n"] or 0

@@ -4,7 +4,7 @@ Nothing happens by itself: `settle` finishes what is under way. Calls can be mad
 after they have had their effect, as real ones do.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -27,6 +27,11 @@ IN_MOTION = ("deploying", "deleting", "cleaning", "rescuing", "unrescuing")
 CRASHED = {"deploying": "deploy failed", "cleaning": "clean failed", "deleting": "error"}
 CONDUCTOR_DIED = "The {state} state can't be resumed by conductor fake. Moving to fail state."
 AT_LAST = {"rescuing": "rescue", "unrescuing": "active"}
+Hook = Callable[[str, UUID | None], None]
+
+
+def nothing(_call: str, _node: UUID | None) -> None:
+    """What happens at a call unless a test wants more."""
 
 
 @dataclass
@@ -57,6 +62,8 @@ class FakeCompute:
         self.claims: dict[UUID, ObservedClaim] = {}
         self.clock_is_off_by = timedelta(0)
         self.calls: list[tuple[str, UUID | None]] = []
+        self.on_call: Hook = nothing  # may raise: the call has no effect
+        self.on_return: Hook = nothing  # may raise: the call has had its effect
         self._before: dict[str, list[OutsideError]] = {}
         self._after: dict[str, list[OutsideError]] = {}
 
@@ -341,4 +348,9 @@ class FakeCompute:
 
     def _call(self, name: str, node: UUID | None) -> Call:
         self.calls.append((name, node))
-        return Call(self._before.get(name, []), self._after.get(name, []))
+        return Call(
+            self._before.get(name, []),
+            self._after.get(name, []),
+            lambda: self.on_call(name, node),
+            lambda: self.on_return(name, node),
+        )

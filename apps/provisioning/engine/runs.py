@@ -43,7 +43,8 @@ def advance(run_id: UUID) -> bool:
     if run is None:
         log.info("run.not_due", run=str(run_id))  # repeated, late, or another's
         return False
-    failpoints.reach(_step_name(run), "claim")
+    if failpoints.is_armed():
+        failpoints.reach(*_claimed(run))
     began = time.monotonic()
     tenant = tenant_by_id(run.tenant)
     with (
@@ -62,9 +63,13 @@ def advance(run_id: UUID) -> bool:
     return True
 
 
-def _step_name(run: Run) -> str:
+def _claimed(run: Run) -> tuple[str, str]:
+    """The step the claim is for, and the failpoint."""
     steps = blueprints.get(run.blueprint, run.version).steps
-    return steps[min(run.position, len(steps) - 1)].name
+    if run.status == RunStatus.FORWARD:
+        return steps[min(run.position, len(steps) - 1)].name, "claim"
+    record = undoing.next_to_undo(run)
+    return record.name if record else "", "undo-claim"
 
 
 def _advance_once(run: Run) -> bool:
@@ -173,6 +178,7 @@ def _store_wait(run: Run, step: Step, outcome: Wait) -> bool:
         watcher.hurry(fresh.site_id)
         _show_progress(fresh)
         failpoints.reach(step.name, "outcome")
+    failpoints.reach(step.name, "commit")
     return is_woken
 
 

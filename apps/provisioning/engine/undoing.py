@@ -20,14 +20,19 @@ log = structlog.get_logger(__name__)
 UNDO_LIMIT = timedelta(minutes=45)
 
 
-def backward(run: Run, blueprint: Blueprint) -> bool:
-    """Undo the highest step that is not undone yet; the step that failed is included."""
-    record = (
+def next_to_undo(run: Run) -> RunStep | None:
+    """The highest step that did anything and is not undone yet."""
+    return (
         RunStep.objects.filter(run=run)
         .exclude(status__in=(StepStatus.PENDING, StepStatus.UNDONE, StepStatus.LEAKED))
         .order_by("-position")
         .first()
     )
+
+
+def backward(run: Run, blueprint: Blueprint) -> bool:
+    """Undo the highest step that is not undone yet; the step that failed is included."""
+    record = next_to_undo(run)
     if record is None:
         return endings.all_undone(run, blueprint)
     step = blueprint.step(record.position)
@@ -52,6 +57,8 @@ def backward(run: Run, blueprint: Blueprint) -> bool:
                 fresh.lease_until = None
                 fresh.save(update_fields=["next_try_at", "lease_until"])
             watcher.hurry(fresh.site_id)
+            failpoints.reach(step.name, "undo-outcome")
+        failpoints.reach(step.name, "undo-commit")
         return is_woken
     return _store_undone(run, record, outcome.detail, outcome)
 
@@ -71,6 +78,8 @@ def _store_undone(run: Run, record: RunStep, detail: str, outcome: Done | None =
         fresh.next_try_at = clock.now()
         fresh.save(update_fields=["inputs", "next_try_at"])
         journal.write(run, "undone", step=record.name, detail=detail)
+        failpoints.reach(record.name, "undo-outcome")
+    failpoints.reach(record.name, "undo-commit")
     return True
 
 

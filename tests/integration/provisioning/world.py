@@ -17,6 +17,7 @@ from apps.provisioning.adapters.fake import FakeCompute
 from apps.provisioning.adapters.fake_parts import FakeNetwork
 from apps.provisioning.engine import claims, runs, watcher
 from apps.provisioning.models import CallHome, Run
+from apps.provisioning.ports import Deployment
 from apps.provisioning.services import receive_call_home
 from apps.provisioning.states import MOVING
 from apps.tenancy import relay
@@ -132,6 +133,11 @@ def token_of(node_id: UUID | None) -> str:
     node = Node.objects.get(pk=node_id)
     deployment = fake().nodes[node.infra_id].deployment
     assert deployment is not None
+    return token_in(deployment)
+
+
+def token_in(deployment: Deployment) -> str:
+    """The one-time token in a drive."""
     text = str(deployment.config_drive["user_data"])
     return next(
         word
