@@ -39,7 +39,7 @@ class PriceForm(forms.Form):
         label=_("Code on invoices"),
         max_length=60,
         required=False,
-        help_text=_("Left empty, one is made of the price book's code and the SKU."),
+        help_text=_("Left empty, one is made of the price book's code, the SKU and a number."),
     )
 
     def __init__(self, *args: Any, skus: list[tuple[str, str]], **kwargs: Any) -> None:

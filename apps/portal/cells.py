@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from apps.audit import words
 from apps.audit.models import AuditEntry
 from apps.catalog.models import PriceKind
 from apps.core import show
@@ -307,9 +308,9 @@ def audit_table(entries: Iterable[AuditEntry], *, narrowed: bool) -> Table:
                     show.stacked(entry.actor_name, _("operator staff"))
                     if entry.actor_side == "platform"
                     else entry.actor_name,
-                    show.code(entry.action),
+                    words.action(entry.action),
                     entry.subject_label or show.NOTHING,
-                    show.badge("done" if entry.result == "done" else "refused", entry.result),
+                    show.badge(entry.result, words.result(entry.result)),
                     entry.reason or show.NOTHING,
                     entry.ip or show.NOTHING,
                 ]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import chain, count
 from typing import Any
 from uuid import UUID
 
@@ -159,7 +160,7 @@ def add_version(
         )
     price = Price.objects.create(
         book=book,
-        code=version.code or f"{book.code}/{version.sku}"[:60],
+        code=version.code or _free_code(book, version.sku),
         sku=version.sku,
         unit=version.unit,
         amount=version.amount,
@@ -235,6 +236,14 @@ def _check(version: Version) -> None:
             value=version.effective_to,
             rule=_("it must lie after the start, {start}").format(start=version.effective_from),
         )
+
+
+def _free_code(book: PriceBook, sku: str) -> str:
+    """A code no other version of the book has, so that an invoice tells them apart."""
+    base = f"{book.code}/{sku}"
+    taken = set(Price.objects.filter(book=book).values_list("code", flat=True))
+    numbered = (base[: 60 - len(suffix)] + suffix for suffix in map("/{}".format, count(2)))
+    return next(code for code in chain([base[:60]], numbered) if code not in taken)
 
 
 def _end_running(running: Price, version: Version, may_shorten: bool) -> Price:

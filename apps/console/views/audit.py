@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from apps.accounts.access import needs
-from apps.audit import sealing
+from apps.audit import sealing, words
 from apps.audit import selectors as audit
 from apps.audit.models import AuditEntry
 from apps.console.views.runs import plain
@@ -50,10 +50,10 @@ def audit_table(entries: list[AuditEntry]) -> Table:
         Row(
             [
                 show.instant(entry.at, seconds=True),
-                show.stacked(entry.actor_name, entry.actor_side),
-                show.stacked(
-                    show.code(entry.action), entry.result if entry.result != "done" else ""
-                ),
+                show.stacked(entry.actor_name, words.side(entry.actor_side)),
+                words.action(entry.action)
+                if entry.result == "done"
+                else show.stacked(words.action(entry.action), words.result(entry.result)),
                 show.stacked(entry.subject_label or entry.subject_id, entry.subject_type),
                 show.stacked(entry.reason or show.NOTHING, _difference(entry)),
                 show.stacked(entry.ip or show.NOTHING, entry.request_id),

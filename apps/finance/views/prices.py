@@ -161,7 +161,6 @@ def _version_table(book: PriceBook, versions: Sequence[Price], now: Any) -> Tabl
         Column(_("Valid from")),
         Column(_("Valid until")),
         Column(_("Price"), number=True),
-        Column(_("Code"), hide="sm"),
         Column(_("Status")),
     ]
     rows = [
@@ -169,8 +168,7 @@ def _version_table(book: PriceBook, versions: Sequence[Price], now: Any) -> Tabl
             [
                 show.instant(price.effective_from, seconds=True),
                 show.instant(price.effective_to, seconds=True) if price.effective_to else _("open"),
-                show.money(price.amount, book.currency),
-                show.code(price.code),
+                show.stacked(show.money(price.amount, book.currency), show.code(price.code)),
                 _standing(price, now),
             ],
             id=str(price.pk),

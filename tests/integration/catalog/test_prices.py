@@ -109,6 +109,16 @@ def test_a_list_price_rises_no_sooner_than_its_notice(book: PriceBook) -> None:
     services.set_price(book=book, sku=SKU, amount="5401", effective_from=soon(31), actor=None)
 
 
+def test_each_version_gets_a_code_of_its_own(book: PriceBook) -> None:
+    for days in (1, 2):
+        services.set_price(
+            book=book, sku=SKU, amount=str(100 - days), effective_from=soon(days), actor=None
+        )
+    codes = list(Price.objects.order_by("effective_from").values_list("code", flat=True))
+    first = f"{book.code}/{SKU}"
+    assert codes == [first, f"{first}/2", f"{first}/3"]
+
+
 def test_ending_a_price_first_is_no_way_round_the_notice(book: PriceBook) -> None:
     Price.objects.update(effective_to=soon(1))
     ends = Price.objects.get().effective_to
