@@ -94,7 +94,7 @@ def run_table(rows: Iterable[Run], *, empty: Empty | None = None) -> Table:
                 [
                     show.stacked(run_link(run), order_link(run.order, run.order_number)),
                     tenant_link(run.tenant, getattr(run, "tenant_name", None)),
-                    show.stacked(node_link(run.node), run.site.name),
+                    show.stacked(node_link(run.node), run.site.shown_name),
                     run_badge(run),
                     run.reason or show.NOTHING,
                     show.instant(run.created_at),
@@ -240,7 +240,7 @@ def node_table(rows: Iterable[Node], *, empty: Empty | None = None) -> Table:
 
 def node_place(node: Node) -> str:
     """Where the node stands: site, rack, unit."""
-    parts = [node.site.name]
+    parts = [node.site.shown_name]
     if node.rack:
         parts.append(_("rack {rack}").format(rack=node.rack))
     if node.unit is not None:

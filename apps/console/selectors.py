@@ -16,6 +16,7 @@ from apps.core.clock import NeoNow
 from apps.core.models import OutboxEvent
 from apps.inventory import selectors as inventory_selectors
 from apps.inventory.models import AddressPool, Allocation, Node, Site
+from apps.inventory.selectors import shown_site_name
 from apps.inventory.states import NodeStatus, SiteStatus
 from apps.invoicing.models import InvoiceProjection
 from apps.orders import selectors as orders_selectors
@@ -152,16 +153,22 @@ def capacity() -> list[ClassCapacity]:
     """Each resource class of each site with its nodes and GPUs by status: one query."""
     rows = (
         Node.objects.exclude(status=NodeStatus.RETIRED)
-        .values("site_id", "site__code", "site__name", "resource_class", "status")
+        .values(
+            "site_id",
+            "site__code",
+            "resource_class",
+            "status",
+            site_name=shown_site_name("site__"),
+        )
         .annotate(node_sum=Count("id"), gpu_sum=Sum("gpu_count"))
-        .order_by("site__name", "resource_class")
+        .order_by("site_name", "resource_class")
     )
     found: dict[tuple[UUID, str], ClassCapacity] = {}
     for row in rows:
         entry = found.setdefault(
             (row["site_id"], row["resource_class"]),
             ClassCapacity(
-                row["site_id"], row["site__code"], row["site__name"], row["resource_class"]
+                row["site_id"], row["site__code"], row["site_name"], row["resource_class"]
             ),
         )
         entry.nodes += row["node_sum"]
@@ -184,7 +191,7 @@ def with_queue(rows: list[ClassCapacity], *, site: UUID | None = None) -> list[C
             gpus_wanted=Sum("gpus"),
             since=Min("entered_at"),
             site_code=Subquery(place.values("code")[:1]),
-            site_name=Subquery(place.values("name")[:1]),
+            site_name=Subquery(place.values_list(shown_site_name())[:1]),
         )
         .order_by("site_name", "resource_class")
     )
@@ -205,7 +212,9 @@ def queue() -> QuerySet[Any]:
     return orders_selectors.waiting().annotate(
         tenant_name=_tenant_name(),
         number=Subquery(number),
-        site_name=Subquery(Site.objects.filter(id=OuterRef("site")).values("name")[:1]),
+        site_name=Subquery(
+            Site.objects.filter(id=OuterRef("site")).values_list(shown_site_name())[:1]
+        ),
     )
 
 

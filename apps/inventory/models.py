@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from apps.catalog.models import CODE, GPUModel, Plan
-from apps.core import realms
+from apps.core import realms, show
 from apps.core.clock import NeoNow
 from apps.core.models import Secret
 from apps.core.uuids import uuid7
@@ -49,6 +49,11 @@ class Site(realms.Public, models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def shown_name(self) -> str:
+        """Its name in the reader's language."""
+        return show.local(self, "name")
 
 
 def default_plans() -> list[str]:

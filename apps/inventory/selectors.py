@@ -6,9 +6,11 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count, F, Prefetch, Q, QuerySet
+from django.db.models import Count, F, Prefetch, Q, QuerySet, Value
+from django.db.models.functions import Coalesce, NullIf
 
 from apps.catalog.selectors import visible_offerings
+from apps.core import show
 from apps.core.errors import NotFound
 from apps.inventory.models import Allocation, Node, Site, Ticket
 from apps.inventory.states import NodeStatus, SiteStatus
@@ -70,6 +72,13 @@ def site_list() -> QuerySet[Site]:
 def sites() -> QuerySet[Site]:
     """Every site, by code, whatever its status."""
     return Site.objects.order_by("code")
+
+
+def shown_site_name(path: str = "") -> Any:
+    """An expression: the name of a site in the reader's language; `path` leads to the site."""
+    if not show.reads_korean():
+        return F(f"{path}name")
+    return Coalesce(NullIf(f"{path}name_ko", Value("")), f"{path}name")
 
 
 def site_by_code(code: str) -> Site:

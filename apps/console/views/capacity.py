@@ -92,7 +92,7 @@ def _offering_table() -> Table:
     ]
     rows = [
         Row(
-            [show.code(place.sku), place.site_name, place.free, place.total],
+            [show.code(place.sku), show.local(place, "site_name"), place.free, place.total],
             tone="" if place.free else "yellow",
         )
         for place in inventory.availability()

@@ -166,7 +166,7 @@ def finding_table(rows: Iterable[Finding], *, empty: Empty | None = None) -> Tab
                             finding.get_kind_display(),
                             reverse("console:finding_detail", args=[finding.pk]),
                         ),
-                        f"{finding.subject} · {finding.site.name}",
+                        f"{finding.subject} · {finding.site.shown_name}",
                     ),
                     status_badge(finding),
                     finding.believed or show.NOTHING,
@@ -199,7 +199,9 @@ def _terms(finding: Finding) -> list[Term]:
     return [
         Term(
             _("Site"),
-            show.link(finding.site.name, reverse("console:site_detail", args=[finding.site_id])),
+            show.link(
+                finding.site.shown_name, reverse("console:site_detail", args=[finding.site_id])
+            ),
         ),
         Term(_("Node"), cells.node_link(finding.node) if finding.node else show.NOTHING),
         Term(_("About"), show.code(finding.subject)),

@@ -77,7 +77,7 @@ def _leak_table(steps: Sequence[Any]) -> Table:
                 show.stacked(
                     step_labels(step.run).get(step.name, step.name), step.error or show.NOTHING
                 ),
-                show.stacked(cells.node_link(step.run.node), step.run.site.name),
+                show.stacked(cells.node_link(step.run.node), step.run.site.shown_name),
                 show.instant(step.ended_at),
                 _per_hour(selectors.lost_per_hour(step), step.currency),
             ]
@@ -109,7 +109,7 @@ def _site_table(sites: Sequence[Site]) -> Table:
     rows = [
         Row(
             [
-                show.link(site.name, reverse("console:site_detail", args=[site.pk])),
+                show.link(site.shown_name, reverse("console:site_detail", args=[site.pk])),
                 _site_trouble(site),
                 show.instant(site.failing_since),
                 show.instant(site.last_seen_at),

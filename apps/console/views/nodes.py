@@ -273,7 +273,7 @@ def _terms(node: Any) -> list[Term]:
     return [
         Term(
             _("Site"),
-            show.link(node.site.name, reverse("console:site_detail", args=[node.site_id])),
+            show.link(node.site.shown_name, reverse("console:site_detail", args=[node.site_id])),
         ),
         Term(
             _("Rack and unit"),

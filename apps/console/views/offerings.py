@@ -30,7 +30,7 @@ def offering_list(request: HttpRequest) -> HttpResponse:
     rows = [
         Row(
             [
-                show.stacked(offering.name, show.code(offering.sku)),
+                show.stacked(show.local(offering, "name"), show.code(offering.sku)),
                 show.stacked(
                     f"{offering.gpus} × {offering.gpu_model.name}",
                     f"{offering.cpus} CPU · {offering.memory_gib:,} GiB · {offering.disk_gb:,} GB",

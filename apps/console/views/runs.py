@@ -200,9 +200,7 @@ def event_table(run: Run, events: Sequence[RunEvent]) -> Table:
 
 def site_choices() -> list[tuple[str, str]]:
     """Every site, for a list to choose from."""
-    return [
-        (str(key), name) for key, name in Site.objects.order_by("name").values_list("id", "name")
-    ]
+    return [(str(site.pk), site.shown_name) for site in Site.objects.order_by("name")]
 
 
 def _run_terms(run: Any) -> list[Term]:
@@ -212,7 +210,8 @@ def _run_terms(run: Any) -> list[Term]:
         Term(_("Order"), cells.order_link(run.order, run.order_number)),
         Term(_("Offering"), show.code(run.sku)),
         Term(
-            _("Site"), show.link(run.site.name, reverse("console:site_detail", args=[run.site_id]))
+            _("Site"),
+            show.link(run.site.shown_name, reverse("console:site_detail", args=[run.site_id])),
         ),
         Term(_("Node"), cells.node_link(run.node)),
         Term(_("Blueprint"), f"{run.blueprint} {run.version}"),

@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.access import needs, person
 from apps.console.forms import AddressPoolForm, SiteForm
-from apps.core import show
 from apps.core.answers import blame, changed
 from apps.core.errors import AppError, NotFound
 from apps.inventory import services
@@ -53,7 +52,7 @@ def _site_page(request: HttpRequest, site: Site | None) -> HttpResponse:
         else:
             told = _("Saved.") if site else _("The site is added. Ask it now, then resume it.")
             return changed(request, reverse("console:site_detail", args=[saved.pk]), told)
-    title = _("Edit {name}").format(name=show.local(site, "name")) if site else _("New site")
+    title = _("Edit {name}").format(name=site.shown_name) if site else _("New site")
     hint = "" if site else _("It is paused: nothing is sold there until you resume it.")
     return _drawn(request, form, site=site, title=title, hint=hint)
 

@@ -181,7 +181,7 @@ def _site(site_id: UUID) -> Site:
 
 
 def _link(site: Site) -> Any:
-    return show.link(site.name, reverse("console:site_detail", args=[site.pk]))
+    return show.link(site.shown_name, reverse("console:site_detail", args=[site.pk]))
 
 
 def _terms(site: Site) -> list[Term]:

@@ -150,7 +150,7 @@ def _book(book_id: UUID) -> PriceBook:
 
 
 def _skus(book: PriceBook) -> list[tuple[str, str]]:
-    offerings = {one.sku: one.name for one in catalog.all_offerings()}
+    offerings = {one.sku: show.local(one, "name") for one in catalog.all_offerings()}
     known = Price.objects.filter(book=book).order_by("sku").values_list("sku", flat=True).distinct()
     names = offerings | {sku: offerings.get(sku, sku) for sku in known}
     return [(sku, f"{sku} · {name}") for sku, name in names.items()]

@@ -40,7 +40,7 @@ def lease_address(*, site: Site, tenant: UUID, service: UUID) -> AddressLease:
                 return AddressLease.objects.create(
                     pool=pool, address=found[0], vlan=found[1], tenant=tenant, service=service
                 )
-    raise AddressesExhausted(field="site", site=site.name, pools=len(pools))
+    raise AddressesExhausted(field="site", site=site.shown_name, pools=len(pools))
 
 
 @transaction.atomic

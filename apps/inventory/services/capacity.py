@@ -81,7 +81,7 @@ def allocate(
             free=short.found,
             wanted=len(services),
             resource_class=resource_class,
-            site=site.name,
+            site=site.shown_name,
         ) from None
 
 

@@ -123,7 +123,7 @@ def accept_or_queue(order: Order, offering: Offering, site: Site) -> None:
                 free=0,
                 wanted=order.quantity,
                 resource_class=offering.resource_class,
-                site=site.name,
+                site=site.shown_name,
             )
         _enter_queue(order, site, offering)
         return

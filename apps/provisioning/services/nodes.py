@@ -26,7 +26,7 @@ def return_node(*, node: Node, actor: User, reason: str) -> Node:
         try:
             record = adapters.compute_of(node.site).cleaning_since(node.infra_id, lease_ended)
         except OutsideError as error:
-            raise SiteSilent(site=node.site.name, detail=error.detail) from error
+            raise SiteSilent(site=node.site.shown_name, detail=error.detail) from error
         if record.result != "none":
             proof = {
                 "steps": list(record.steps),

@@ -11,7 +11,7 @@ from django.urls import reverse
 from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
 from apps.core.uuids import uuid7
-from apps.inventory.models import Node
+from apps.inventory.models import Node, Site
 from apps.orders.models import OrderProjection
 from apps.provisioning import findings
 from apps.provisioning.models import Finding, RunStep, SiteLook
@@ -290,3 +290,17 @@ def test_a_site_shows_its_last_comparison_and_what_needs_no_person(world: World,
     assert findings.policies(site)["maintenance"]
     browser.post(url("site_look", site.pk), {})
     assert SiteLook.objects.filter(site=site).exists()
+
+
+def test_korean_staff_read_korean_names_of_sites(world: World, browser: Browser):
+    fill(world)
+    Site.objects.filter(pk=world.shop.site.pk).update(name_ko="서울 1센터")
+    browser.cookies["neo_language"] = "ko"
+    node, run = world.nodes[0].pk, world.runs[0].pk
+    for page in (
+        url("site_list"), url("site_detail", world.shop.site.pk), url("capacity"), url("node_list"),
+        url("node_detail", node), url("run_detail", run), url("node_map"),
+    ):  # fmt: skip
+        text = browser.get(page).text
+        assert "서울 1센터" in text, page
+        assert "Seoul 1" not in text, page
