@@ -84,6 +84,7 @@ PORTAL: tuple[Section, ...] = (
         (
             Item(_("Projects"), "portal:projects", "folder", "project.view"),
             Item(_("Members"), "portal:members", "users", "member.manage"),
+            Item(_("Approvals"), "portal:approvals", "circle-check", "order.approve"),
             Item(_("Quotas"), "portal:quotas", "gauge", "service.view"),
             Item(_("Audit trail"), "portal:audit", "history", "audit.view"),
         ),

@@ -13,9 +13,9 @@ from django.db import connection
 from apps.accounts.models import Project, User
 from apps.accounts.roles import Role
 from apps.catalog.models import Price, PriceBook
-from apps.core import realms
+from apps.core import clock, realms
 from apps.core.uuids import uuid7
-from apps.orders.models import Fact, FactSource, Order, Quote, Service
+from apps.orders.models import Approval, Fact, FactSource, Order, Quote, Service
 from apps.orders.numbers import next_order_serial
 from apps.orders.states import OrderStatus, ServiceState
 from apps.tenancy.context import platform_context
@@ -95,6 +95,17 @@ def an_order(
         image_code=columns.pop("image_code", "ubuntu-24.04"),
         if_unavailable=columns.pop("if_unavailable", "fail"),
         **columns,
+    )
+
+
+def an_approval(**columns: Any) -> Approval:
+    """An open question about an order that waits for approval; other words go to the order."""
+    order = an_order(status=OrderStatus.PLACED, placed_at=clock.now(), **columns)
+    return Approval.objects.create(
+        order=order,
+        asked_by=order.placed_by,
+        rule="gpus:8:8",
+        expires_at=clock.now() + timedelta(days=3),
     )
 
 

@@ -1,6 +1,5 @@
 """Questions over several apps: offerings with price and room, work under way."""
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +15,8 @@ from apps.orders import selectors as orders
 from apps.orders.models import Order, Service
 from apps.orders.states import OrderStatus, ServiceState
 from apps.provisioning import selectors as provisioning
+from apps.provisioning import standing
+from apps.provisioning.standing import Standing
 from apps.tenancy.selectors import current_tenant
 
 IN_WORK = (ServiceState.PROVISIONING, ServiceState.DELETING)
@@ -52,7 +53,6 @@ def order_in_work(order_id: UUID) -> Order:
     """An order with its `servers`, `progress` and `expected_at` of the last. Raises NotFound."""
     order = orders.order_by_id(order_id)
     found = _with_progress(list(orders.services_of_order(order_id)))
-    expected = [one.expected_at for one in found if one.expected_at]  # type: ignore[attr-defined]
     waits = order.status == OrderStatus.QUEUED
     order.servers = found  # type: ignore[attr-defined]
     order.progress = {  # type: ignore[attr-defined]
@@ -60,9 +60,13 @@ def order_in_work(order_id: UUID) -> Order:
         "of": order.quantity,
         "queue_place": orders.queue_place(order_id) if waits else None,
     }
-    order.expected_at = (  # type: ignore[attr-defined]
-        UNKNOWN if waits or UNKNOWN in expected else max(expected, default=None)
+    order.question = orders.approval_of_order(order_id)  # type: ignore[attr-defined]
+    shown = standing.of_order(
+        order,
+        [one.standing for one in found],  # type: ignore[attr-defined]
+        place=order.progress["queue_place"],  # type: ignore[attr-defined]
     )
+    order.standing, order.expected_at = shown, _expected(shown)  # type: ignore[attr-defined]
     return order
 
 
@@ -77,10 +81,18 @@ def line_of(document_id: UUID, line_id: UUID, *, with_drafts: bool = False) -> d
 def _with_progress(services: list[Service]) -> list[Service]:
     """Adds `progress` and `expected_at`: null without work, `unknown` while nobody can tell."""
     found = provisioning.progress_of(one.pk for one in services if one.state in IN_WORK)
+    now = clock.now() if found else None
     for service in services:
-        progress, expected = found.get(service.pk), None
-        if progress is not None and service.state == ServiceState.PROVISIONING:
-            at = progress.expected_at
-            expected = Instant().to_representation(at) if isinstance(at, datetime) else UNKNOWN
-        service.progress, service.expected_at = progress, expected  # type: ignore[attr-defined]
+        progress = found.get(service.pk)
+        shown = standing.of_service(service, progress, now=now)
+        service.progress, service.standing = progress, shown  # type: ignore[attr-defined]
+        service.expected_at = _expected(shown)  # type: ignore[attr-defined]
     return services
+
+
+def _expected(shown: Standing) -> str | None:
+    """An instant, `unknown` while nobody can tell, or None when nobody waits."""
+    if not shown.is_awaited:
+        return None
+    at = shown.expected_at
+    return str(Instant().to_representation(at)) if at else UNKNOWN

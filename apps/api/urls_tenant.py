@@ -3,7 +3,7 @@
 from django.urls import path
 
 from apps.api.openapi import openapi
-from apps.api.views import billing, ordering, organisation, own, running
+from apps.api.views import approving, billing, ordering, organisation, own, running
 
 app_name = "api"
 urlpatterns = [
@@ -59,12 +59,35 @@ urlpatterns = [
         ordering.OrderCancellation.as_view(),
         name="order_cancel",
     ),
+    path(
+        "v1/orders/<uuid:order>/schedule",
+        ordering.OrderSchedule.as_view(),
+        name="order_schedule",
+    ),
+    path("v1/approvals", approving.Approvals.as_view(), name="approvals"),
+    path("v1/approvals/<uuid:approval>", approving.ApprovalItem.as_view(), name="approval"),
+    path(
+        "v1/approvals/<uuid:approval>/approve",
+        approving.ApprovalGrant.as_view(),
+        name="approval_approve",
+    ),
+    path(
+        "v1/approvals/<uuid:approval>/refuse",
+        approving.ApprovalRefusal.as_view(),
+        name="approval_refuse",
+    ),
+    path("v1/order-policy", approving.OrderPolicyItem.as_view(), name="order_policy"),
     path("v1/services", running.Services.as_view(), name="services"),
     path("v1/services/<uuid:service>", running.ServiceItem.as_view(), name="service"),
     path(
         "v1/services/<uuid:service>/terminate",
         running.ServiceTermination.as_view(),
         name="service_terminate",
+    ),
+    path(
+        "v1/services/<uuid:service>/extend",
+        running.ServiceExtension.as_view(),
+        name="service_extend",
     ),
     path(
         "v1/services/<uuid:service>/protection",

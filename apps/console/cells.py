@@ -15,18 +15,10 @@ from apps.inventory.models import Node
 from apps.inventory.states import NodeStatus
 from apps.invoicing.models import InvoiceProjection
 from apps.orders.models import OrderProjection, ServiceProjection
+from apps.provisioning import standing
 from apps.provisioning.models import Run
 
 NODE_TONES: dict[str, str] = {NodeStatus.ALLOCATED: "blue", NodeStatus.MAINTENANCE: "yellow"}
-CONDITIONS = {
-    "in_queue": gettext_lazy("in queue"),
-    "working": gettext_lazy("working"),
-    "retrying": gettext_lazy("retrying"),
-    "replacing": gettext_lazy("preparing another server"),
-    "delayed": gettext_lazy("delayed"),
-    "looked_at": gettext_lazy("being looked at"),
-    "degraded": gettext_lazy("degraded"),
-}
 STATUSES = {"draft": gettext_lazy("Draft"), "issued": gettext_lazy("Issued")}
 FAILURES = {
     "transient": gettext_lazy("Passing trouble"),
@@ -73,8 +65,9 @@ def run_badge(run: Run) -> SafeString:
 def service_badge(service: ServiceProjection) -> SafeString:
     """A service's ledger state, and under it what its customer is told."""
     badge = show.badge(service.state, service.get_state_display())
-    told = CONDITIONS.get(service.condition)
-    return show.stacked(badge, told) if told else badge
+    code = standing.code_of(service)
+    words, _tone = standing.WORDS[code]
+    return show.stacked(badge, words) if service.condition else badge
 
 
 def run_table(rows: Iterable[Run], *, empty: Empty | None = None) -> Table:

@@ -47,6 +47,11 @@ MOVING = frozenset(
         "in_queue",
         "retrying",
         "replacing",
+        "stopping",
+        "powering",
+        "rebooting",
+        "reinstalling",
+        "rescuing",
     ]
 )
 

@@ -14,6 +14,24 @@ SUSPENSION_ENDED = gettext_noop("suspended too long")
 REMOVED = gettext_noop("removed")
 
 
+_MANY_GPUS = "gpus:"
+
+
+def many_gpus(*, limit: int, gpus: int) -> str:
+    """The rule by which approval was asked, as it is kept."""
+    return f"{_MANY_GPUS}{limit}:{gpus}"
+
+
+def rule_in_words(rule: str) -> str:
+    """The rule in the reader's language; words of another kind stay as they are."""
+    if not rule.startswith(_MANY_GPUS):
+        return gettext(rule) if rule else ""
+    limit, gpus = rule.removeprefix(_MANY_GPUS).split(":")
+    return gettext("Orders of {limit} GPUs or more need approval; this one has {gpus}.").format(
+        limit=limit, gpus=gpus
+    )
+
+
 def in_words(cause: str) -> str:
     """The cause as the reader's language has it; one that was imported stays as it is."""
     return gettext(cause) if cause else ""

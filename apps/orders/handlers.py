@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import translation
+from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
@@ -12,7 +13,7 @@ from apps.accounts.selectors import admins_to_tell, people_who_may, recipient_of
 from apps.core.models import OutboxEvent
 from apps.core.outbox import on
 from apps.notices import services as notices
-from apps.orders import services
+from apps.orders import causes, services
 from apps.orders.deadlines import due
 from apps.orders.models import Approval, Deadline, Order, Service
 from apps.orders.names import offering_for_readers
@@ -169,7 +170,7 @@ def tell_approvers(event: OutboxEvent) -> None:
             offering=offering_for_readers(thing) if thing else "",
             gpus=getattr(thing, "gpus", ""),
             until=approval.expires_at,
-            rule=approval.rule,
+            rule=lazy(lambda: causes.rule_in_words(approval.rule), str)(),
         )
 
 

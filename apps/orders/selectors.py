@@ -1,6 +1,7 @@
 """Questions about orders, services, quotas and the queue."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from django.db import connection
 from django.db.models import F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
-from apps.accounts.models import Project
+from apps.accounts.models import Project, User
 from apps.core.errors import NotFound
 from apps.inventory.models import Allocation
 from apps.orders.models import (
@@ -117,6 +118,11 @@ def services_of_order(order_id: UUID) -> QuerySet[Service]:
     return services().filter(order=order_id).order_by("ordinal")
 
 
+def services_of_orders(order_ids: Iterable[UUID]) -> QuerySet[Service]:
+    """The servers of several orders."""
+    return services().filter(order__in=list(order_ids)).order_by("order", "ordinal")
+
+
 def live_services() -> QuerySet[Service]:
     """Services that have not ended."""
     return services().exclude(state__in=(ServiceState.TERMINATED, ServiceState.FAILED))
@@ -163,6 +169,13 @@ def project_use() -> list[tuple[Project, QuotaUse]]:
 def order_policy() -> OrderPolicy:
     """What the tenant's administrators decided about orders; by default nothing."""
     return OrderPolicy.objects.first() or OrderPolicy()
+
+
+def needs_approval(quote: Quote, actor: User) -> bool:
+    """Whether somebody else would have to agree if this person ordered with these terms."""
+    limit = order_policy().approval_from_gpus
+    gpus = quote.quantity * quote.gpus_each
+    return limit is not None and gpus >= limit and not actor.may("order.approve")
 
 
 def approvals() -> QuerySet[Approval]:

@@ -14,28 +14,21 @@ from django.utils.translation import gettext_lazy
 from apps.audit import words
 from apps.audit.models import AuditEntry
 from apps.catalog.models import PriceKind
-from apps.core import show
+from apps.core import instants, show
 from apps.core.money import Money, gpu_hours_display
 from apps.core.tables import Column, Empty, Row, Table, Term
 from apps.invoicing.models import Document
 from apps.invoicing.selectors import Cost
 from apps.metering.selectors import Interval
 from apps.orders import causes
-from apps.orders.models import Condition, Order, Quote, Service
+from apps.orders.models import Approval, Order, Quote, Service
 from apps.orders.names import Names, servers
 from apps.orders.selectors import QuotaUse
-from apps.orders.states import CHARGES, ServiceState
+from apps.orders.states import CHARGES, ApprovalStatus, ServiceState
+from apps.provisioning import standing as standings
 from apps.provisioning.evidence_words import in_words, points
+from apps.provisioning.standing import Standing
 
-CONDITIONS: dict[str, tuple[Any, str]] = {
-    Condition.IN_QUEUE: (gettext_lazy("In queue"), "yellow"),
-    Condition.WORKING: (gettext_lazy("Provisioning"), "azure"),
-    Condition.RETRYING: (gettext_lazy("Retrying"), "yellow"),
-    Condition.REPLACING: (gettext_lazy("Preparing another server"), "yellow"),
-    Condition.DELAYED: (gettext_lazy("Delayed"), "yellow"),
-    Condition.LOOKED_AT: (gettext_lazy("Being looked at"), "yellow"),
-    Condition.DEGRADED: (gettext_lazy("Degraded"), "yellow"),
-}
 QUOTA_LABELS = {"gpus": gettext_lazy("GPUs"), "services": gettext_lazy("Services")}
 BASES = {
     "allocated": gettext_lazy("Allocated time: from ready to terminated, stopped or not"),
@@ -148,6 +141,8 @@ def quote_terms(quote: Quote) -> list[Term]:
         Term(_("Plan"), quote.get_plan_display()),
         Term(_("Billing basis"), quote.get_billing_basis_display(), BASES[quote.billing_basis]),
         Term(_("Price rule"), PRICE_RULES[quote.price_rule]),
+        Term(_("Start"), start_words(quote.starts_at)),
+        Term(_("End"), end_words(quote.ends_at)),
         Term(_("Counted"), _("by the second, from proven ready to terminated")),
         Term(_("Valid until"), show.instant(quote.valid_until)),
     ]
@@ -168,9 +163,94 @@ def order_terms(order: Order) -> list[Term]:
         ),
         Term(_("Billing basis"), order.get_billing_basis_display(), BASES[order.billing_basis]),
         Term(_("If no server is free"), UNAVAILABLE[order.if_unavailable]),
+        Term(_("Start"), start_words(order.starts_at)),
+        Term(_("End"), end_words(order.ends_at)),
         Term(_("SSH keys"), len(order.ssh_keys)),
         Term(_("Placed by"), order.placed_by.name, show.instant(order.placed_at)),
     ]
+
+
+def start_words(instant: datetime | None) -> Any:
+    """When it begins."""
+    return show.instant(instant) if instant else _("as soon as possible")
+
+
+def end_words(instant: datetime | None) -> Any:
+    """When it ends by itself."""
+    return show.instant(instant) if instant else _("when it is terminated")
+
+
+def approval_terms(approval: Approval) -> list[Term]:
+    """Who asked and why, who answered, when and why."""
+    terms = [
+        Term(_("Rule"), causes.rule_in_words(approval.rule)),
+        Term(_("Asked by"), approval.asked_by.name, show.instant(approval.asked_at)),
+    ]
+    if approval.status == ApprovalStatus.WAITING:
+        return [*terms, Term(_("Expires"), show.instant(approval.expires_at))]
+    who = approval.decided_by.name if approval.decided_by else ""
+    terms.append(
+        Term(approval.get_status_display(), who or show.NOTHING, show.instant(approval.decided_at))
+    )
+    return [*terms, Term(_("Reason"), approval.reason)] if approval.reason else terms
+
+
+def approval_table(approvals: Iterable[Approval]) -> Table:
+    """Questions and their answers, newest first."""
+    return Table(
+        caption=_("Answered"),
+        columns=[
+            Column(_("What")),
+            Column(_("Asked by")),
+            Column(_("Answer")),
+            Column(_("By"), hide="sm"),
+            Column(_("Reason"), wrap=True, hide="md"),
+        ],
+        rows=[
+            Row(
+                [
+                    approval_link(one),
+                    show.stacked(one.asked_by.name, show.instant(one.asked_at)),
+                    approval_badge(one),
+                    show.stacked(
+                        one.decided_by.name if one.decided_by else show.NOTHING,
+                        show.instant(one.decided_at),
+                    ),
+                    one.reason or show.NOTHING,
+                ],
+                id=str(one.pk),
+            )
+            for one in approvals
+        ],
+        empty=Empty(_("Nothing answered yet"), icon="history"),
+    )
+
+
+def approval_badge(approval: Approval) -> SafeString:
+    """What became of a question."""
+    tone = "green" if approval.status == ApprovalStatus.APPROVED else ""
+    return show.badge(approval.status, approval.get_status_display(), tone=tone)
+
+
+def approval_cost(approval: Approval) -> str:
+    """What it costs an hour, and until when."""
+    thing = approval.order or approval.reservation
+    if thing is None:
+        return ""
+    cost = _("{price} per hour").format(
+        price=show.money(thing.unit_price * thing.gpus, thing.currency)
+    )
+    end = _("when it is terminated")
+    if thing.ends_at:
+        end = instants.in_words(thing.ends_at, seconds=False)
+    return f"{cost} · {_('End')}: {end}"
+
+
+def approval_link(approval: Approval) -> SafeString:
+    """What a question is about."""
+    thing = approval.order or approval.reservation
+    name = order_link(approval.order) if approval.order else str(thing)
+    return show.stacked(name, f"{getattr(thing, 'name', '')} · {getattr(thing, 'sku', '')}")
 
 
 def order_words(order: Order) -> str:
@@ -185,17 +265,28 @@ def service_words(service: Service) -> str:
     return f"{names.offering(service.order)} · {names.site(service.site_code)}"
 
 
-def service_badge(service: Service) -> SafeString:
-    """The one honest status of a service: its condition where it has one, else its state."""
-    told = CONDITIONS.get(service.condition)
-    if told and service.state in (ServiceState.PROVISIONING, ServiceState.ACTIVE):
-        return show.badge(service.condition, told[0], tone=told[1])
-    return show.badge(service.state, service.get_state_display())
+def standing_badge(standing: Standing) -> SafeString:
+    """The one honest status of an order or a service."""
+    return show.badge(standing.code, standing.label, tone=standing.tone)
 
 
-def order_badge(order: Order) -> SafeString:
-    """The order's status."""
-    return show.badge(order.status, order.get_status_display())
+def standing_cell(standing: Standing) -> SafeString:
+    """The same for a list, with what goes on and until when."""
+    under = standing.detail
+    if standing.expected_at and standing.code != "scheduled":
+        at = instants.in_words(standing.expected_at, seconds=False)
+        under = " · ".join(filter(None, (under, _("about {at}").format(at=at))))
+    badge = standing_badge(standing)
+    return show.stacked(badge, under) if under else badge
+
+
+def expected_words(standing: Standing) -> str:
+    """When it is expected to be ready; "" when nobody waits for it."""
+    if not standing.is_awaited:
+        return ""
+    if standing.expected_at is None:
+        return _("The time is not known yet.")
+    return _("Expected at {at}").format(at=instants.in_words(standing.expected_at, seconds=False))
 
 
 def order_link(order: Order) -> SafeString:
@@ -210,7 +301,8 @@ def service_link(service: Service) -> SafeString:
 
 def order_table(orders: Iterable[Order], *, empty: Empty | None = None) -> Table:
     """Orders: number and name, what of, where, for whom, when."""
-    names = Names()
+    orders = list(orders)
+    names, shown = Names(), standings.of_orders(orders)
     return Table(
         caption=_("Orders"),
         columns=[
@@ -225,7 +317,7 @@ def order_table(orders: Iterable[Order], *, empty: Empty | None = None) -> Table
             Row(
                 [
                     show.stacked(order_link(order), order.name),
-                    order_badge(order),
+                    standing_cell(shown[order.pk]),
                     show.stacked(
                         servers(order.quantity, names.offering(order)), names.site(order.site_code)
                     ),
@@ -248,9 +340,18 @@ def order_table(orders: Iterable[Order], *, empty: Empty | None = None) -> Table
     )
 
 
-def service_table(services: Iterable[Service], *, empty: Empty | None = None) -> Table:
-    """Services: name, honest status, where to connect, GPUs, since when."""
+def service_table(
+    services: Iterable[Service],
+    *,
+    empty: Empty | None = None,
+    shown: dict[UUID, Standing] | None = None,
+) -> Table:
+    """Services: name, honest status (`shown` by whoever knows it already), where to connect, GPUs,
+    since when.
+    """
+    services = list(services)
     names = Names()
+    shown = standings.of_services(services) if shown is None else shown
     return Table(
         caption=_("Services"),
         columns=[
@@ -267,7 +368,7 @@ def service_table(services: Iterable[Service], *, empty: Empty | None = None) ->
                     show.stacked(
                         service_link(service), f"{service.sku} · {names.site(service.site_code)}"
                     ),
-                    service_badge(service),
+                    standing_cell(shown[service.pk]),
                     show.code(service.address),
                     service.gpus,
                     service.project.name,
@@ -349,7 +450,7 @@ def service_terms(service: Service) -> list[Term]:
         Term(_("Site"), names.site(service.site_code), service.site_code),
         Term(_("Server"), service.node_name or show.NOTHING),
         Term(_("Ready since"), show.instant(service.ready_at, seconds=True)),
-        Term(_("Ended"), show.instant(service.ended_at, seconds=True)),
+        *_end_terms(service),
         Term(
             _("Unit price"),
             _("{price} per GPU-hour").format(
@@ -358,6 +459,15 @@ def service_terms(service: Service) -> list[Term]:
             service.order.get_billing_basis_display(),
         ),
     ]
+
+
+def _end_terms(service: Service) -> list[Term]:
+    if service.ended_at is not None:
+        return [Term(_("Ended"), show.instant(service.ended_at, seconds=True))]
+    if service.ends_at is None:
+        return [Term(_("End"), end_words(None))]
+    hint = _("An agreed end counts, protected or not.") if service.is_protected else ""
+    return [Term(_("End"), end_words(service.ends_at), hint)]
 
 
 def history_table(intervals: Iterable[Interval]) -> Table:

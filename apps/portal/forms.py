@@ -1,17 +1,39 @@
 """What people fill in on the portal's pages."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import Project, SSHKey, User
 from apps.accounts.roles import TENANT_ROLES
 from apps.accounts.ssh_keys import EXAMPLE
 from apps.catalog.models import Image
+from apps.core import instants
 from apps.orders.models import IfUnavailable, Quote
+from apps.orders.services.policy import MOST
+
+
+class InstantField(forms.DateTimeField):
+    """A date and a time in the zone of this side, to the minute."""
+
+    widget = forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
+
+    def __init__(self, *, label: Any, help_text: Any = "", required: bool = False) -> None:
+        super().__init__(label=label, required=required, help_text=help_text)
+
+    def to_python(self, value: Any) -> datetime | None:
+        """An aware instant."""
+        with timezone.override(instants.zone()):
+            return super().to_python(value)
+
+    def prepare_value(self, value: Any) -> Any:
+        """As the browser's own field writes it."""
+        return value.astimezone(instants.zone()) if isinstance(value, datetime) else value
 
 
 class QuoteForm(forms.Form):
@@ -19,6 +41,11 @@ class QuoteForm(forms.Form):
 
     site = forms.ChoiceField(label=_("Site"))
     quantity = forms.IntegerField(label=_("Servers"), min_value=1, initial=1)
+    starts_at = InstantField(label=_("Start"), help_text=_("Empty: as soon as possible."))
+    ends_at = InstantField(
+        label=_("End"),
+        help_text=_("Empty: until you terminate it. At its end it is terminated by itself."),
+    )
 
     def __init__(self, *args: Any, sites: Iterable[tuple[str, str]], most: int, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -86,6 +113,42 @@ class PlaceForm(forms.Form):
             self.fields["name"].help_text = _(
                 "Letters, digits and hyphens; the servers are numbered behind it: name-1, name-2 …"
             )
+
+
+class ScheduleForm(forms.Form):
+    """From when to when an order runs that has not begun."""
+
+    starts_at = InstantField(label=_("Start"), help_text=_("Empty: begin now."))
+    ends_at = InstantField(label=_("End"), help_text=_("Empty: until you terminate it."))
+
+
+class EndForm(forms.Form):
+    """Until when a service runs."""
+
+    ends_at = InstantField(
+        label=_("End"),
+        help_text=_("Empty: until you terminate it. Warnings come a week, a day, an hour before."),
+    )
+
+
+class PolicyForm(forms.Form):
+    """What administrators decide about orders of their own people; empty means no rule."""
+
+    approval_from_gpus = forms.IntegerField(
+        label=_("Approval from how many GPUs on"),
+        min_value=1,
+        required=False,
+        help_text=_("For people who may not approve themselves; 1: every order. Empty: none."),
+    )
+    approval_hours = forms.IntegerField(
+        label=_("Hours until a question expires"), min_value=1, max_value=MOST["approval_hours"]
+    )
+    longest_days = forms.IntegerField(
+        label=_("Longest duration of a service, in days"),
+        min_value=1,
+        required=False,
+        help_text=_("Every order then needs an end. Empty: no limit."),
+    )
 
 
 class PersonForm(forms.Form):

@@ -9,16 +9,17 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from apps.core import show
+from apps.core import clock, show
 from apps.core.tables import StepView
 from apps.orders.models import Service
 from apps.orders.states import ServiceState
 from apps.portal import cells
 from apps.portal.offers import expected_words
-from apps.provisioning import blueprints
+from apps.provisioning import blueprints, standing
 from apps.provisioning import selectors as provisioning
 from apps.provisioning.models import Run
 from apps.provisioning.selectors import Expectation
+from apps.provisioning.standing import Standing
 from apps.provisioning.states import RunStatus, StepStatus
 
 UNDER_WAY = (ServiceState.PROVISIONING, ServiceState.DELETING)
@@ -40,9 +41,23 @@ class ServiceView:
     """A service with its badge and, while something is done to it, how far that is."""
 
     service: Service
-    badge: Any
-    detail: str
+    standing: Standing
     work: Work | None
+
+    @property
+    def badge(self) -> Any:
+        """Its one honest status."""
+        return cells.standing_badge(self.standing)
+
+    @property
+    def detail(self) -> str:
+        """What goes on, unless the work itself shows it."""
+        return self.service.condition_detail if self.work else self.standing.detail
+
+    @property
+    def expected(self) -> str:
+        """When it is expected to be ready."""
+        return cells.expected_words(self.standing)
 
     @property
     def is_busy(self) -> bool:
@@ -59,17 +74,28 @@ def service_views(services: Iterable[Service], *, briefly: bool = False) -> list
         [one.pk for one in shown if one.state in UNDER_WAY], with_steps=not briefly
     )
     times: dict[tuple[str, UUID], Expectation] = {}
+    now = clock.now() if latest and not briefly else None
     views = []
     for one in shown:
         run = latest.get(one.pk)
-        work = None
+        work, stands = None, standing.of_service(one)
         if run is not None and not _is_past(one, run):
             kind = (run.sku, run.site_id)
             if not briefly and kind not in times:
                 times[kind] = provisioning.expectation(sku=run.sku, site=run.site_id)
             work = work_view(run, times.get(kind))
-        views.append(ServiceView(one, cells.service_badge(one), one.condition_detail, work))
+            tries = _attempts(run, briefly)
+            done = provisioning.progress_of_run(run, times.get(kind), attempts=tries)
+            stands = standing.of_service(one, done, now=now)
+        views.append(ServiceView(one, stands, work))
     return views
+
+
+def _attempts(run: Run, briefly: bool) -> int:
+    """How often the present step was tried; a brief view does not read the steps."""
+    if briefly:
+        return 0
+    return next((one.attempts for one in run.steps.all() if one.position == run.position), 0)
 
 
 def _is_past(service: Service, run: Run) -> bool:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.portal.views import catalog, home, money, orders, people, records, services
+from apps.portal.views import approvals, catalog, home, money, orders, people, records, services
 
 app_name = "portal"
 urlpatterns = [
@@ -15,6 +15,7 @@ urlpatterns = [
     path("orders/", orders.order_list, name="order_list"),
     path("orders/<uuid:order_id>/", orders.order_detail, name="order_detail"),
     path("orders/<uuid:order_id>/cancel/", orders.order_cancel, name="order_cancel"),
+    path("orders/<uuid:order_id>/schedule/", orders.order_schedule, name="order_schedule"),
     path("services/", services.service_list, name="service_list"),
     path("services/<uuid:service_id>/", services.service_detail, name="service_detail"),
     path(
@@ -23,6 +24,7 @@ urlpatterns = [
         name="service_terminate",
     ),
     path("services/<uuid:service_id>/protect/", services.service_protect, name="service_protect"),
+    path("services/<uuid:service_id>/end/", services.service_end, name="service_end"),
     path("costs/", money.month, name="costs"),
     path("invoices/", money.invoice_list, name="invoice_list"),
     path("invoices/<uuid:document_id>/", money.invoice_detail, name="invoice_detail"),
@@ -40,6 +42,14 @@ urlpatterns = [
     path("ssh-keys/<uuid:key_id>/remove/", people.ssh_key_remove, name="ssh_key_remove"),
     path("access-keys/", people.access_keys, name="access_keys"),
     path("access-keys/<uuid:key_id>/revoke/", people.access_key_revoke, name="access_key_revoke"),
+    path("approvals/", approvals.approval_list, name="approvals"),
+    path("approvals/policy/", approvals.order_policy, name="order_policy"),
+    path(
+        "approvals/<uuid:approval_id>/approve/",
+        approvals.approval_approve,
+        name="approval_approve",
+    ),
+    path("approvals/<uuid:approval_id>/refuse/", approvals.approval_refuse, name="approval_refuse"),
     path("quotas/", people.quotas, name="quotas"),
     path("audit/", records.audit, name="audit"),
     path("notices/", records.notices, name="notices"),

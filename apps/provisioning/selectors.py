@@ -169,9 +169,9 @@ def _builders() -> list[str]:
     return [one.name for one in blueprints.BUILDERS.values()]
 
 
-def progress_of(services: Iterable[UUID]) -> dict[UUID, Progress]:
-    """How far the latest work on each service is; none before it began. Two statements, and one for
-    each kind of server and site under way, whatever the number of services.
+def progress_of(services: Iterable[UUID], *, with_times: bool = True) -> dict[UUID, Progress]:
+    """How far the latest work on each service is; none before it began. Two statements, and with
+    times one for each kind of server and site under way, whatever the number of services.
     """
     latest = Run.objects.filter(service__in=list(services)).order_by(
         "service", "-created_at", "-id"
@@ -186,31 +186,37 @@ def progress_of(services: Iterable[UUID]) -> dict[UUID, Progress]:
     }
     times: dict[tuple[str, UUID], Expectation] = {}
     for run in runs_found:
-        if _is_being_made(run) and (run.sku, run.site_id) not in times:
+        if with_times and _is_being_made(run) and (run.sku, run.site_id) not in times:
             times[run.sku, run.site_id] = expectation(sku=run.sku, site=run.site_id)
-    return {run.service: _progress(run, tries, times) for run in runs_found}
+    return {
+        run.service: progress_of_run(
+            run, times.get((run.sku, run.site_id)), attempts=tries.get((run.pk, _position(run)), 0)
+        )
+        for run in runs_found
+    }
 
 
 def _is_being_made(run: Run) -> bool:
     return run.status == RunStatus.FORWARD and run.blueprint in _builders()
 
 
-def _progress(
-    run: Run,
-    tries: dict[tuple[UUID, int], int],
-    times: dict[tuple[str, UUID], Expectation],
-) -> Progress:
+def _position(run: Run) -> int:
+    return min(run.position, len(blueprints.get(run.blueprint, run.version).steps) - 1)
+
+
+def progress_of_run(run: Run, times: Expectation | None, *, attempts: int = 0) -> Progress:
+    """How far one run is; with the usual times, when it is expected to be over."""
     described = blueprints.get(run.blueprint, run.version).steps
-    position = min(run.position, len(described) - 1)
+    position = _position(run)
     none = Expectation(None, None)
-    known = times.get((run.sku, run.site_id), none) if _is_being_made(run) else none
+    known = times or none if _is_being_made(run) else none
     return Progress(
         run_id=run.pk,
         status=run.status,
         step=position + 1,
         of=len(described),
         label=str(described[position].label),
-        attempts=tries.get((run.pk, position), 0),
+        attempts=attempts,
         expected_at=run.created_at + known.usual if known.usual else None,
         latest_at=run.created_at + known.long if known.long else None,
         started_at=run.created_at,

@@ -30,7 +30,7 @@ from apps.tenancy.context import platform_context, tenant_context
 from apps.tenancy.tasks import HEADER
 from neocloud.celery import app
 from tests import isolation_table
-from tests.builders import a_used_service, move_clock
+from tests.builders import a_used_service, an_approval, move_clock
 from tests.integration.console.operator import a_world, fill
 from tests.isolation_table import SIGNED_IN, Route
 from tests.people import Browser, a_browser, a_person, an_operator
@@ -44,7 +44,8 @@ HOST = {"tenant": "acme", "platform": "console"}
 OWNED = {
     name: name.removesuffix("_id")
     for name in (
-        "order_id", "order", "service_id", "service", "quote_id", "quote", "person_id", "person",
+        "approval_id", "approval", "order_id", "order", "service_id", "service", "quote_id",
+        "quote", "person_id", "person",
         "project_id", "project", "notice_id", "notice", "line_id", "line", "document_id",
     )
 } | {"document_id": "invoice", "invoice": "invoice"}  # fmt: skip
@@ -91,6 +92,13 @@ def world(acme: Any) -> dict[str, str]:
         Service.objects.filter(pk=service.pk).update(name=f"{MARK}-{number}")
     ready = Service.objects.filter(state="active").first()
     a_used_service(person=owner, project=made.shop.project, name=f"{MARK}-used")
+    asked = an_approval(
+        person=owner,
+        name=f"{MARK}-asked",
+        project=made.shop.project,
+        offering_id=made.shop.offering.pk,
+        site_id=made.shop.site.pk,
+    )
     key, _token = create_access_key(name=f"{MARK} key", actor=owner)
     tell(to=recipient_of(owner), kind="test", dedup_key="t", subject=f"{MARK} told", body="x")
     with platform_context():
@@ -108,6 +116,7 @@ def world(acme: Any) -> dict[str, str]:
     return {
         "order": str(ready.order_id),
         "service": str(ready.pk),
+        "approval": str(asked.pk),
         "quote": str(Quote.objects.first().pk),
         "person": str(a_person(Role.MEMBER, name=f"{MARK} member").pk),
         "project": str(made.shop.project.pk),

@@ -5,16 +5,20 @@ from rest_framework import serializers
 from apps.api.serializers.base import Code, Filters, Instant, MoneyField, Shown, ShownModel, Strict
 from apps.api.serializers.people import ProjectRef
 from apps.api.serializers.provisioning import EvidenceSerializer
+from apps.orders import causes
 from apps.orders.models import (
+    Approval,
     Fact,
     IfUnavailable,
     Order,
+    OrderPolicy,
     OrderProjection,
     Quote,
     Service,
     ServiceProjection,
 )
-from apps.orders.states import OrderStatus, ServiceState
+from apps.orders.states import ApprovalStatus, OrderStatus, ServiceState
+from apps.provisioning.standing import WORDS
 
 UNKNOWN = "unknown"
 
@@ -26,6 +30,8 @@ class NewQuote(Strict):
     site = serializers.CharField(source="site_code", max_length=60, help_text="Its code.")
     quantity = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
     currency = serializers.CharField(max_length=3, required=False, allow_null=True)
+    starts_at = Instant(required=False, allow_null=True, help_text="Null: as soon as possible.")
+    ends_at = Instant(required=False, allow_null=True, help_text="Null: until terminated.")
 
 
 class QuoteSerializer(ShownModel[Quote]):
@@ -40,8 +46,8 @@ class QuoteSerializer(ShownModel[Quote]):
         model = Quote
         fields = [
             "id", "offering", "offering_name", "site", "quantity", "gpus_each", "plan",
-            "billing_basis", "price_rule", "price_kind", "unit_price", "vat_rate", "terms",
-            "created_at", "valid_until",
+            "billing_basis", "price_rule", "price_kind", "unit_price", "vat_rate", "starts_at",
+            "ends_at", "terms", "created_at", "valid_until",
         ]  # fmt: skip
 
 
@@ -72,6 +78,14 @@ class ProgressSerializer(Shown):
     status = serializers.CharField()
 
 
+class StandingSerializer(Shown):
+    """The one honest status people see, finer than `status`: a code that stays, and words."""
+
+    code = serializers.ChoiceField([(code, code) for code in WORDS])
+    label = serializers.CharField()  # type: ignore[assignment]
+    detail = serializers.CharField()
+
+
 class OrderSerializer(ShownModel[Order]):
     """What was agreed."""
 
@@ -90,8 +104,8 @@ class OrderSerializer(ShownModel[Order]):
         fields = [
             "id", "number", "name", "status", "status_reason", "project", "placed_by", "quote",
             "offering", "offering_name", "site", "quantity", "gpus_each", "gpus", "image",
-            "plan", "billing_basis", "price_rule", "unit_price", "if_unavailable", "placed_at",
-            "decided_at", "created_at",
+            "plan", "billing_basis", "price_rule", "unit_price", "if_unavailable", "starts_at",
+            "ends_at", "placed_at", "decided_at", "created_at",
         ]  # fmt: skip
 
 
@@ -111,14 +125,15 @@ class ServiceSerializer(ShownModel[Service]):
         model = Service
         fields = [
             "id", "name", "order", "order_number", "project", "offering", "gpus", "site",
-            "status", "condition", "status_reason", "run", "is_protected", "ready_at",
-            "ended_at", "created_at",
+            "status", "condition", "status_reason", "run", "is_protected", "ends_at",
+            "suspended_until", "ready_at", "ended_at", "created_at",
         ]  # fmt: skip
 
 
 class ServiceInWork(ServiceSerializer):
     """A service with the work under way; `progress` is null when there is none."""
 
+    standing = StandingSerializer()
     progress = ProgressSerializer(allow_null=True)
     expected_at = serializers.CharField(
         allow_null=True,
@@ -126,7 +141,7 @@ class ServiceInWork(ServiceSerializer):
     )
 
     class Meta(ServiceSerializer.Meta):
-        fields = [*ServiceSerializer.Meta.fields, "progress", "expected_at"]
+        fields = [*ServiceSerializer.Meta.fields, "standing", "progress", "expected_at"]
 
 
 class OrderProgress(Shown):
@@ -137,9 +152,37 @@ class OrderProgress(Shown):
     queue_place = serializers.IntegerField(allow_null=True)
 
 
+class ApprovalSerializer(ShownModel[Approval]):
+    """A question to those who may approve, and its answer."""
+
+    order = serializers.UUIDField(source="order_id", allow_null=True)
+    reservation = serializers.UUIDField(source="reservation_id", allow_null=True)
+    rule = serializers.SerializerMethodField()
+    number = serializers.SerializerMethodField(help_text="Of the order or the reservation.")
+    asked_by = serializers.CharField(source="asked_by.name")
+    decided_by = serializers.CharField(source="decided_by.name", allow_null=True, default=None)
+
+    class Meta:
+        model = Approval
+        fields = [
+            "id", "order", "reservation", "number", "status", "rule", "asked_by", "asked_at",
+            "expires_at", "decided_by", "decided_at", "reason",
+        ]  # fmt: skip
+
+    def get_rule(self, approval: Approval) -> str:
+        """Why it was asked, in the reader's language."""
+        return causes.rule_in_words(approval.rule)
+
+    def get_number(self, approval: Approval) -> str:
+        """What people call it."""
+        return str(approval.order or approval.reservation)
+
+
 class OrderInWork(OrderSerializer):
     """An order with its servers and the work under way."""
 
+    standing = StandingSerializer()
+    approval = ApprovalSerializer(source="question", allow_null=True)
     services = ServiceInWork(source="servers", many=True)
     progress = OrderProgress()
     expected_at = serializers.CharField(
@@ -148,7 +191,10 @@ class OrderInWork(OrderSerializer):
     )
 
     class Meta(OrderSerializer.Meta):
-        fields = [*OrderSerializer.Meta.fields, "services", "progress", "expected_at"]
+        fields = [
+            *OrderSerializer.Meta.fields, "standing", "approval", "services", "progress",
+            "expected_at",
+        ]  # fmt: skip
 
 
 class OrderFilters(Filters):
@@ -176,6 +222,53 @@ class Reason(Strict):
     """Why; it stays in the audit trail."""
 
     reason = serializers.CharField(max_length=300, required=False, allow_blank=True, default="")
+
+
+class ApprovalFilters(Filters):
+    """Conditions on questions."""
+
+    status = serializers.ChoiceField(ApprovalStatus.choices, required=False)
+
+
+class Refusal(Strict):
+    """Why not; whoever asked reads it."""
+
+    reason = serializers.CharField(min_length=3, max_length=300)
+
+
+class Schedule(Strict):
+    """From when to when an order runs that has not begun."""
+
+    starts_at = Instant(allow_null=True, help_text="Null: begin at once.")
+    ends_at = Instant(allow_null=True, help_text="Null: until terminated.")
+
+
+class Extension(Reason):
+    """Until when a service runs."""
+
+    ends_at = Instant(allow_null=True, help_text="Earlier or later; null: until terminated.")
+
+
+class OrderPolicySerializer(ShownModel[OrderPolicy]):
+    """What the organisation's administrators decided about orders."""
+
+    class Meta:
+        model = OrderPolicy
+        fields = ["approval_from_gpus", "approval_hours", "longest_days", "updated_at"]
+
+
+class OrderPolicyChange(Strict):
+    """All of the order policy."""
+
+    approval_from_gpus = serializers.IntegerField(
+        min_value=1, allow_null=True, help_text="Null: nobody's orders need approval."
+    )
+    approval_hours = serializers.IntegerField(
+        min_value=1, help_text="How long a question waits before it expires."
+    )
+    longest_days = serializers.IntegerField(
+        min_value=1, allow_null=True, help_text="Of a service; null: as long as it likes."
+    )
 
 
 class Termination(Reason):

@@ -98,3 +98,13 @@ class OrderCancellation(Endpoint):
         """Cancel an order before any of its servers was ready; what was begun is undone."""
         services.cancel_order(order_id=order, actor=asked.user, **asked.body)
         return order_in_work(order)
+
+
+class OrderSchedule(Endpoint):
+    """Start and end of an order that has not begun."""
+
+    @acts("rescheduleOrder", "order.place", shapes.OrderInWork, body=shapes.Schedule, status=202)
+    def put(self, asked: Asked, order: UUID) -> Order:
+        """Move start and end of a scheduled order; without a start it begins at once."""
+        services.reschedule_order(order_id=order, actor=asked.user, **asked.body)
+        return order_in_work(order)

@@ -48,6 +48,18 @@ class ServiceTermination(Endpoint):
         return service_in_work(service)
 
 
+class ServiceExtension(Endpoint):
+    """Until when a service runs."""
+
+    @acts("extendService", "service.terminate", shapes.ServiceInWork, body=shapes.Extension)
+    def post(self, asked: Asked, service: UUID) -> Service:
+        """Lengthen or shorten a service. At its end it is terminated by itself; warnings come a
+        week, a day and an hour before.
+        """
+        services.set_end(service_id=service, actor=asked.user, **asked.body)
+        return service_in_work(service)
+
+
 class ServiceProtection(Endpoint):
     """Guards a service against termination."""
 

@@ -14,6 +14,7 @@ from apps.accounts.access import require
 from apps.accounts.models import User
 from apps.audit import services as audit
 from apps.core import clock
+from apps.orders import causes
 from apps.orders.errors import (
     ApproverNeeded,
     EndNeeded,
@@ -85,9 +86,7 @@ def approval_rule(order: Order, *, actor: User) -> str:
     limit = order_policy().approval_from_gpus
     if limit is None or order.gpus < limit or actor.may("order.approve"):
         return ""
-    return _("Orders of {limit} GPUs or more need approval; this one has {gpus}.").format(
-        limit=max(limit, 1), gpus=order.gpus
-    )
+    return causes.many_gpus(limit=limit, gpus=order.gpus)
 
 
 def check_longer(order: Order, *, actor: User) -> None:

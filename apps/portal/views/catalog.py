@@ -15,6 +15,7 @@ from apps.core import clock
 from apps.inventory import selectors as inventory
 from apps.orders import selectors as orders
 from apps.orders import services
+from apps.orders.states import OrderStatus
 from apps.portal import cells, offers
 from apps.portal.answers import cleaned, go
 from apps.portal.forms import PlaceForm, QuoteForm
@@ -59,6 +60,8 @@ def quote(request: HttpRequest, sku: str) -> HttpResponse:
         offering_sku=sku,
         site_code=data["site"],
         quantity=data["quantity"],
+        starts_at=data["starts_at"],
+        ends_at=data["ends_at"],
     )
     return go(request, reverse("portal:quote_detail", args=[made.pk]))
 
@@ -86,6 +89,7 @@ def quote_detail(request: HttpRequest, quote_id: UUID) -> HttpResponse:
         "terms": cells.quote_terms(made),
         "is_over": made.valid_until <= clock.now(),
         "charges": cells.charges(),
+        "needs_approval": orders.needs_approval(made, actor),
         "has_projects": bool(form.fields["project"].choices),  # type: ignore[attr-defined]
     }
     return render(request, "portal/quote.html", context)
@@ -116,5 +120,10 @@ def place(request: HttpRequest, quote_id: UUID) -> HttpResponse:
         ssh_public_keys=data["pasted"].splitlines(),
         if_unavailable=data["if_unavailable"],
     )
-    told = _("{number} is placed.").format(number=order.number)
+    told = _("{number} is placed.")
+    if order.status == OrderStatus.PLACED:
+        told = _("{number} is placed and waits for approval.")
+    elif order.status == OrderStatus.SCHEDULED:
+        told = _("{number} is scheduled.")
+    told = told.format(number=order.number)
     return go(request, reverse("portal:order_detail", args=[order.pk]), told)

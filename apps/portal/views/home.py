@@ -16,8 +16,14 @@ from apps.core.tables import Empty, Figure
 from apps.orders import selectors
 from apps.orders.states import OrderStatus, ServiceState
 from apps.portal import cells, costs, progress
+from apps.provisioning import standing
 
-IN_FLIGHT = (OrderStatus.PLACED, OrderStatus.APPROVED, OrderStatus.QUEUED)
+IN_FLIGHT = (
+    OrderStatus.PLACED,
+    OrderStatus.APPROVED,
+    OrderStatus.SCHEDULED,
+    OrderStatus.QUEUED,
+)
 SHOWN = 10
 
 
@@ -29,6 +35,9 @@ def home(request: HttpRequest) -> HttpResponse:
     busy = [one for one in services if one.state in progress.UNDER_WAY]
     waiting = list(selectors.orders().filter(status__in=IN_FLIGHT)[:SHOWN])
     part = live(request, busy=bool(busy or waiting))
+    in_flight = progress.service_views(busy[:SHOWN], briefly=True)
+    known = {view.service.pk: view.standing for view in in_flight}
+    shown = {one.pk: known.get(one.pk) or standing.of_service(one) for one in services[:SHOWN]}
     active = [one for one in services if one.state == ServiceState.ACTIVE]
     context: dict[str, Any] = {
         "figures": [
@@ -37,9 +46,9 @@ def home(request: HttpRequest) -> HttpResponse:
             *_cost_figures(request),
             *_quota_figures(),
         ],
-        "in_flight": progress.service_views(busy[:SHOWN], briefly=True),
+        "in_flight": in_flight,
         "waiting": cells.order_table(waiting) if waiting else None,
-        "services": cells.service_table(services[:SHOWN], empty=_nothing_yet()),
+        "services": cells.service_table(services[:SHOWN], empty=_nothing_yet(), shown=shown),
         "has_more": len(services) > SHOWN,
         "part": part,
     }

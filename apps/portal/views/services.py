@@ -17,7 +17,8 @@ from apps.metering import selectors as metering
 from apps.orders import selectors, services
 from apps.orders.states import SERVICE, ServiceState
 from apps.portal import cells, costs, progress
-from apps.portal.answers import go
+from apps.portal.answers import cleaned, go
+from apps.portal.forms import EndForm
 from apps.provisioning import selectors as provisioning
 
 OVER = (ServiceState.TERMINATED, ServiceState.FAILED)
@@ -71,6 +72,7 @@ def service_detail(request: HttpRequest, service_id: UUID) -> HttpResponse:
         "evidence": cells.evidence_table(provisioning.evidence_of(service.pk)),
         "cost": costs.of_service(service.pk, at=now) if person(request).may("usage.view") else None,
         "may_terminate": may_end,
+        "end_form": EndForm(initial={"ends_at": service.ends_at}),
         "may_protect": may_end,
     }
     return render(request, "portal/service_detail.html", context)
@@ -101,4 +103,13 @@ def service_protect(request: HttpRequest, service_id: UUID) -> HttpResponse:
         is_protected=request.POST.get("protect") == "yes",
         actor=person(request),
     )
+    return go(request, reverse("portal:service_detail", args=[service.pk]), _("Saved."))
+
+
+@require_POST
+@needs("service.terminate")
+def service_end(request: HttpRequest, service_id: UUID) -> HttpResponse:
+    """Lengthen or shorten a service."""
+    service = selectors.service_by_id(service_id)
+    services.set_end(service_id=service.pk, **cleaned(EndForm(request.POST)), actor=person(request))
     return go(request, reverse("portal:service_detail", args=[service.pk]), _("Saved."))
