@@ -11,6 +11,9 @@ END_REACHED = gettext_noop("agreed end reached")
 SUSPENDED = gettext_noop("suspended by the operator")
 RESUMED = gettext_noop("resumed by the operator")
 SUSPENSION_ENDED = gettext_noop("suspended too long")
+POWERED_OFF = gettext_noop("powered off by customer")
+POWERED_ON = gettext_noop("powered on by customer")
+HOST_LOST = gettext_noop("host lost")
 REMOVED = gettext_noop("removed")
 
 

@@ -249,3 +249,20 @@ class NotScheduled(Conflict):
 
     code = "not_scheduled"
     message = _("{number} is not scheduled (status “{status}”), so its start cannot be changed.")
+
+
+class TooManyTags(Invalid):
+    """Tags are for finding things, not for keeping data."""
+
+    code = "too_many_tags"
+    message = _("A service has at most {most} tags; you gave {given}.")
+
+
+class BadTag(Invalid):
+    """Names are short and plain, values one line."""
+
+    code = "bad_tag"
+    message = _(
+        "“{tag}” is no tag: a name has 1 to 40 lower-case letters, digits, dots, hyphens or "
+        "underscores, a value at most 80 characters on one line."
+    )

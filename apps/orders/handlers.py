@@ -18,6 +18,7 @@ from apps.orders.deadlines import due
 from apps.orders.models import Approval, Deadline, Order, Service
 from apps.orders.names import offering_for_readers
 from apps.orders.states import ApprovalStatus
+from apps.orders.verbs import in_words as verb_in_words
 from apps.tenancy.selectors import current_tenant
 
 
@@ -253,6 +254,98 @@ def warn_of_end(deadline: Deadline) -> None:
 def end_service(deadline: Deadline) -> None:
     """The agreed end of a service has come."""
     services.end_as_agreed(service_id=deadline.subject)
+
+
+@due("suspension.end")
+def end_suspension(deadline: Deadline) -> None:
+    """A suspended service could not be brought back in time."""
+    services.end_suspension(service_id=deadline.subject, due_at=deadline.due_at)
+
+
+@on("service.degraded", tells=True)
+def tell_degraded(event: OutboxEvent) -> None:
+    """Its server has a fault."""
+    service = _service(event.subject)
+    _tell(
+        service.order,
+        event=event,
+        subject=_("{name} is degraded"),
+        body=_(
+            "We have seen a fault of the server of {name} ({number}). It may still work. "
+            "We look at it; you are told what comes next."
+        ),
+        link=f"/services/{service.pk}/",
+        name=service.name,
+    )
+
+
+@on("service.recovered", tells=True)
+def tell_recovered(event: OutboxEvent) -> None:
+    """The fault is gone."""
+    service = _service(event.subject)
+    _tell(
+        service.order,
+        event=event,
+        subject=_("{name} is well again"),
+        body=_("The fault of the server of {name} ({number}) is gone."),
+        link=f"/services/{service.pk}/",
+        name=service.name,
+    )
+
+
+@on("service.suspended", tells=True)
+def tell_suspended(event: OutboxEvent) -> None:
+    """Its server is lost; it is free until it runs again."""
+    service = _service(event.subject)
+    _tell(
+        service.order,
+        event=event,
+        subject=_("The server of {name} is lost"),
+        body=_(
+            "The server of {name} ({number}) is lost, with what was on its own disks. We make you "
+            "another one with the same name, address, image and keys. You pay nothing from {since} "
+            "until it is proven ready."
+        ),
+        link=f"/services/{service.pk}/",
+        name=service.name,
+        since=datetime.fromisoformat(event.payload["since"]),
+    )
+
+
+@on("service.resumed", tells=True)
+def tell_resumed(event: OutboxEvent) -> None:
+    """It runs on another server."""
+    service = _service(event.subject)
+    _tell(
+        service.order,
+        event=event,
+        subject=_("{name} runs again"),
+        body=_(
+            "{name} ({number}) runs on another server and is charged from {at} on. Its SSH host "
+            "keys have changed; the new ones are on its page."
+        ),
+        link=f"/services/{service.pk}/",
+        name=service.name,
+        at=datetime.fromisoformat(event.payload["at"]),
+    )
+
+
+@on("service.operation_failed", tells=True)
+def tell_operation_failed(event: OutboxEvent) -> None:
+    """What was asked for could not be done."""
+    service = _service(event.subject)
+    _tell(
+        service.order,
+        event=event,
+        subject=_("{name}: “{verb}” did not work"),
+        body=_(
+            "“{verb}” of {name} ({number}) could not be done and was taken back. "
+            "Its page shows how it is now; try again, or ask us."
+        ),
+        link=f"/services/{service.pk}/",
+        name=service.name,
+        verb=verb_in_words(event.payload["verb"]),
+    )
 
 
 def _tell_of_approval(

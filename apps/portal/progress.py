@@ -22,8 +22,6 @@ from apps.provisioning.selectors import Expectation
 from apps.provisioning.standing import Standing
 from apps.provisioning.states import RunStatus, StepStatus
 
-UNDER_WAY = (ServiceState.PROVISIONING, ServiceState.DELETING)
-
 
 @dataclass(frozen=True)
 class Work:
@@ -62,7 +60,7 @@ class ServiceView:
     @property
     def is_busy(self) -> bool:
         """Whether its state is about to change."""
-        return self.service.state in UNDER_WAY
+        return standing.is_under_way(self.service)
 
 
 def service_views(services: Iterable[Service], *, briefly: bool = False) -> list[ServiceView]:
@@ -71,7 +69,7 @@ def service_views(services: Iterable[Service], *, briefly: bool = False) -> list
     """
     shown = list(services)
     latest = latest_runs(
-        [one.pk for one in shown if one.state in UNDER_WAY], with_steps=not briefly
+        [one.pk for one in shown if standing.is_under_way(one)], with_steps=not briefly
     )
     times: dict[tuple[str, UUID], Expectation] = {}
     now = clock.now() if latest and not briefly else None

@@ -64,3 +64,43 @@ class NoFix(Conflict):
         "There is no fix for {subject} that the platform can carry out. Follow its page in the "
         "runbooks, or accept it with a reason."
     )
+
+
+class WorkUnderWay(Conflict):
+    """One work at a time for a service."""
+
+    code = "work_under_way"
+    message = _(
+        "{name} is being worked on ({what}). Wait until that is done; its page shows how far it is."
+    )
+
+
+class NotNow(Conflict):
+    """The verb does not fit the service's state."""
+
+    code = "not_now"
+    message = _("“{verb}” is not possible: {name} is “{state}”.")
+
+
+class NotWhileInRescue(Conflict):
+    """The rescue system runs, or does not."""
+
+    code = "not_while_in_rescue"
+    message = _(
+        "“{verb}” is not possible for {name} now: while the rescue system runs only leaving it, "
+        "reinstalling and terminating are, and only then can it be left."
+    )
+
+
+class BadPassword(Invalid):
+    """The rescue system is reached with it."""
+
+    code = "bad_password"
+    message = _("Choose a password of {least} to {most} printable characters.")
+
+
+class NoConsole(Conflict):
+    """The site has none for this server."""
+
+    code = "no_console"
+    message = _("{site} offers no console for this server. Use the rescue system, or ask us.")

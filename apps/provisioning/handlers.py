@@ -24,3 +24,17 @@ def begin_removal(event: OutboxEvent) -> None:
     services.end_work(service_id=event.subject)
     for run in Run.objects.filter(service=event.subject, status__in=MOVING):
         tasks.wake_after_commit(run.pk)
+
+
+@on("service.work_ended")
+def remove_after_work(event: OutboxEvent) -> None:
+    """A service was ended while it was worked on: now its removal begins."""
+    begin_removal(event)
+
+
+@on("service.server_lost")
+def replace_lost_server(event: OutboxEvent) -> None:
+    """Its installation is gone and could not be made again on its own host."""
+    run = services.replace_lost(service_id=event.subject, why=event.payload["why"])
+    if run is not None:
+        tasks.wake_after_commit(run.pk)

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
 UNDER_WAY = (ServiceState.PROVISIONING, ServiceState.DELETING)
+# What shows on top of these states: it is made, used, switched on, or gets another host.
+TOLD_IN = (
+    *(ServiceState.PROVISIONING, ServiceState.ACTIVE),
+    *(ServiceState.STOPPED, ServiceState.SUSPENDED),
+)
+RESTING = (Condition.NONE, Condition.DEGRADED, Condition.RESCUE)  # nobody is at work on it
 _NO_STEP = ("undoing", "undone", "succeeded")  # of a run: no step of it is under way
 
 # code → words and colour. Of several servers an order shows the first of these, from above.
@@ -108,10 +114,17 @@ class Standing:
         return WORDS[self.code][1]
 
 
+def is_under_way(service: HasState) -> bool:
+    """Whether somebody is at work on the service now."""
+    if service.state in UNDER_WAY:
+        return True
+    return service.state in TOLD_IN and service.condition not in RESTING
+
+
 def code_of(service: HasState) -> str:
     """The status of a service: its condition while it is made or used, else its state."""
     told = _OF_CONDITION.get(Condition(service.condition)) if service.condition else None
-    if told and service.state in (ServiceState.PROVISIONING, ServiceState.ACTIVE):
+    if told and service.state in TOLD_IN:
         return told
     return _OF_STATE.get(ServiceState(service.state), str(service.state))
 
@@ -135,7 +148,7 @@ def of_service(
 def of_services(services: Iterable[Service]) -> dict[UUID, Standing]:
     """Several services by id, in a constant number of statements: how far, not until when."""
     shown = list(services)
-    busy = [one.pk for one in shown if one.state in UNDER_WAY]
+    busy = [one.pk for one in shown if is_under_way(one)]
     work = progress_of(busy, with_times=False) if busy else {}
     return {one.pk: of_service(one, work.get(one.pk)) for one in shown}
 
@@ -191,7 +204,7 @@ def _detail(service: Service, code: str, progress: Progress | None) -> str:
         return _("until {at} at the longest; then it is terminated").format(
             at=instants.in_words(service.suspended_until, seconds=False)
         )
-    if progress is None or progress.status in _NO_STEP or service.state not in UNDER_WAY:
+    if progress is None or progress.status in _NO_STEP or not is_under_way(service):
         return ""
     if code == "retrying":
         return _("Step {step} of {of}: {label}, attempt {attempt}").format(

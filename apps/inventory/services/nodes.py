@@ -148,6 +148,16 @@ def retire_node(*, node: Node, actor: Any, reason: str) -> Node:
 
 
 @transaction.atomic
+def open_ticket(*, node: Node, title: str, detail: str, category: str = "node") -> Ticket:
+    """One open ticket of a category for a node; what is open already stays as it is."""
+    node = locked(node.pk)
+    found = node.tickets.filter(closed_at=None, category=category).first()
+    return found or Ticket.objects.create(
+        node=node, title=title[:200], detail=detail, category=category
+    )
+
+
+@transaction.atomic
 def close_ticket(*, ticket: Ticket, actor: Any, resolution: str) -> Ticket:
     """End the work on a ticket; repeated, it changes nothing."""
     ticket = Ticket.objects.select_for_update().get(pk=ticket.pk)

@@ -19,6 +19,19 @@ from apps.orders.services.limits import (
 from apps.orders.services.placing import accept_from_queue, place_order
 from apps.orders.services.policy import set_order_policy
 from apps.orders.services.quoting import make_quote
+from apps.orders.services.running import (
+    clear_fault,
+    end_operation,
+    end_suspension,
+    note_fault,
+    rename_service,
+    renew_access,
+    resume_service,
+    start_service,
+    stop_service,
+    suspend_for_fault,
+    tag_service,
+)
 from apps.orders.services.scheduling import begin_scheduled, expire_past_end, reschedule_order
 from apps.orders.services.states import (
     describe_service,
@@ -42,9 +55,12 @@ __all__ = [
     "ask_approval",
     "begin_scheduled",
     "cancel_order",
+    "clear_fault",
     "close_approval",
     "describe_service",
     "end_as_agreed",
+    "end_operation",
+    "end_suspension",
     "ensure_tenant_limit",
     "expire_approval",
     "expire_order",
@@ -55,16 +71,24 @@ __all__ = [
     "make_quote",
     "mark_ready",
     "move_service",
+    "note_fault",
     "open_tenant",
     "place_order",
     "protect_service",
     "refuse_approval",
+    "rename_service",
+    "renew_access",
     "reschedule_order",
+    "resume_service",
     "set_end",
     "set_order_policy",
     "set_project_limit",
     "set_tenant_limit",
     "show_condition",
+    "start_service",
+    "stop_service",
+    "suspend_for_fault",
+    "tag_service",
     "terminate_service",
     "warn_of_end",
 ]

@@ -1,5 +1,6 @@
 """The states of a service: `move_service` writes the fact, and nothing else does."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -30,14 +31,24 @@ def begin_service(service: Service) -> Service:
 
 
 @transaction.atomic
-def move_service(*, service: Service, verb: str, cause: str, run: UUID | None = None) -> datetime:
+def move_service(
+    *,
+    service: Service,
+    verb: str,
+    cause: str,
+    run: UUID | None = None,
+    since: datetime | None = None,
+) -> datetime:
     """Move a locked service to its next state and record the fact; returns the instant.
 
     The instant is read after the lock, in whole seconds, and is the same in the row, the fact and
     the event. Past its agreed end a service only ends, and ends at that instant, however late
-    somebody comes. Raises Conflict when the verb is not possible from the state.
+    somebody comes. `since` is an earlier instant at which it was seen to happen: a lost host is
+    free from there on. Raises Conflict when the verb is not possible from the state.
     """
     at = _instant(service, verb)
+    if since is not None:
+        at = max(_last_fact_at(service) or at, min(at, since.replace(microsecond=0)))
     SERVICE.move(service, verb, field="state")
     if verb == "ready":
         service.ready_at = service.ready_at or at
@@ -59,10 +70,14 @@ def _instant(service: Service, verb: str) -> datetime:
         return now
     if verb != "terminate":
         raise ServiceOver(name=service.name, ended_at=end)
-    last = Fact.objects.filter(service=service, source=FactSource.LIVE).aggregate(
-        at=Max("start_at")
-    )["at"]
+    last = _last_fact_at(service)
     return max(end, last) if last else end
+
+
+def _last_fact_at(service: Service) -> datetime | None:
+    live = Fact.objects.filter(service=service, source=FactSource.LIVE)
+    at: datetime | None = live.aggregate(at=Max("start_at"))["at"]
+    return at
 
 
 def _write_fact(service: Service, *, at: datetime, cause: str, run: UUID | None) -> None:
@@ -166,12 +181,14 @@ def finish_service(*, service_id: UUID, run: UUID) -> None:
     _close_order_if_over(order)
 
 
-def lock_wanted(*, service_id: UUID) -> bool:
-    """Lock a service before its nodes are touched; is it still wanted, so that work on
-    it goes on?
+def lock_wanted(
+    *, service_id: UUID, states: Collection[str] = (ServiceState.PROVISIONING,)
+) -> bool:
+    """Lock a service before its nodes are touched; is it still in a state in which the work on it
+    makes sense?
     """
     _order, service = lock_with_order(service_id)
-    return service.state == ServiceState.PROVISIONING
+    return service.state in states
 
 
 def lock_service(service_id: UUID) -> Service:

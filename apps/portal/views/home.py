@@ -32,7 +32,7 @@ SHOWN = 10
 def home(request: HttpRequest) -> HttpResponse:
     """The state of everything this tenant has, renewing itself."""
     services = list(selectors.live_services()[:100])
-    busy = [one for one in services if one.state in progress.UNDER_WAY]
+    busy = [one for one in services if standing.is_under_way(one)]
     waiting = list(selectors.orders().filter(status__in=IN_FLIGHT)[:SHOWN])
     part = live(request, busy=bool(busy or waiting))
     in_flight = progress.service_views(busy[:SHOWN], briefly=True)

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.core.errors import NodeFault
 from apps.inventory import services as inventory
 from apps.orders import services as orders
+from apps.orders.states import ServiceState
 from apps.provisioning import evidence_words as words
 from apps.provisioning.blueprints import node_moves
 from apps.provisioning.blueprints.node_moves import proof
@@ -104,6 +105,7 @@ BARE_METAL_REMOVAL = Blueprint(
     name="bare_metal_removal",
     version=2,
     removes="bare_metal",
+    wanted_in=(ServiceState.DELETING,),
     on_success=_end,
     on_undone=_end,
     steps=(

@@ -18,7 +18,7 @@ from apps.provisioning.engine import journal
 from apps.provisioning.engine.policies import policy_of
 from apps.provisioning.engine.quarantine import quarantine_node
 from apps.provisioning.engine.steps import Done, Outcome, Wait, Work
-from apps.provisioning.models import Run, RunEvent
+from apps.provisioning.models import Run, RunEvent, RunStep
 
 REMOVABLE = (
     *("active", "deploy failed", "error", "wait call-back"),
@@ -99,7 +99,7 @@ def _times_again(work: Work) -> int:
 def _cleaning(work: Work, since: datetime) -> dict[str, Any]:
     """The proof of cleaning, as the infrastructure's own history tells it."""
     record = work.compute.cleaning_since(work.server.infra_id, since)
-    was_used = record.was_deployed or work.step.name == "remove"  # also if removed behind our back
+    was_used = record.was_deployed or _was_ever_deployed(work)
     if record.result == "none" and not was_used:
         return never_used(work.now, is_simulated=work.site.is_simulated)
     return {
@@ -110,6 +110,14 @@ def _cleaning(work: Work, since: datetime) -> dict[str, Any]:
         "detail": record.detail,
         "simulated": work.site.is_simulated,
     }
+
+
+def _was_ever_deployed(work: Work) -> bool:
+    """Whether any work on the service began to deploy, long before this removal perhaps: then a
+    server removed behind our back is never taken for one that was never used.
+    """
+    deploys = RunStep.objects.filter(run__service=work.run.service, name="deploy", attempts__gt=0)
+    return work.step.name == "remove" and deploys.exists()
 
 
 def recycle_if_proven(run: Run) -> None:

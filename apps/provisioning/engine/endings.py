@@ -36,14 +36,16 @@ def give_up_on_node(run: Run, step: Step, reason: str) -> bool:
         fresh = claims.locked(run)
         if fresh.status != RunStatus.FORWARD:
             return True
-        replaces = blueprints.get(run.blueprint, run.version).replaces_nodes
+        blueprint = blueprints.get(run.blueprint, run.version)
+        replaces = blueprint.replaces_nodes
         allowed = int(run.wanted["max_replacements"]) if replaces else 0
         outcome = REPLACE if fresh.replacements < allowed else FAILED
         orders.show_condition(  # locks the service, which goes before its nodes
             service_id=run.service,
             condition=Condition.REPLACING if outcome == REPLACE else Condition.LOOKED_AT,
         )
-        quarantine_node(fresh, f"{step.name}: {reason}")
+        if blueprint.risks_node:
+            quarantine_node(fresh, f"{step.name}: {reason}")
         start_undo(fresh, outcome, f"{step.name}: {reason}")
     return True
 
@@ -53,7 +55,7 @@ def give_up(run: Run, reason: str) -> bool:
     looks.
     """
     blueprint = blueprints.get(run.blueprint, run.version)
-    if not blueprint.replaces_nodes:
+    if blueprint.removes:
         return hold(run, blueprint.step(run.position), reason)
     with transaction.atomic():
         fresh = claims.locked(run)
@@ -69,15 +71,18 @@ def start_undo(run: Run, outcome: str, reason: str, *, actor: str = "") -> None:
     run.next_try_at = clock.now()
     run.held_at = None
     run.save()
-    if (
-        outcome != REPLACE
-    ):  # the customer's capacity and quota are returned; the node is cleaned first
+    keeps = blueprints.get(run.blueprint, run.version).keeps_node
+    if outcome != REPLACE and not keeps:  # capacity and quota are returned; the node is cleaned
         inventory.release(service=run.service)
     journal.write(run, "undo", detail=reason, actor=actor)
 
 
 def hold(run: Run, step: Step, reason: str) -> bool:
-    """Nobody foresaw this: keep everything and let a person look."""
+    """Nobody foresaw this: keep everything and let a person look. A server that runs on is not
+    held up.
+    """
+    if not blueprints.get(run.blueprint, run.version).risks_node:
+        return give_up(run, f"{step.name}: {reason}")
     with transaction.atomic():
         fresh = claims.locked(run)
         RUN.move(fresh, "hold")
@@ -121,7 +126,8 @@ def _end_undone(run: Run, blueprint: Blueprint) -> None:
 
 def _replace(run: Run, blueprint: Blueprint) -> bool:
     before = run.node_id
-    if not orders.lock_wanted(service_id=run.service):  # ended meanwhile: no other node for it
+    wanted_in = blueprint.wanted_in
+    if not orders.lock_wanted(service_id=run.service, states=wanted_in):  # ended: no other node
         run.outcome = CANCELLED
         _end_undone(run, blueprint)
         return False

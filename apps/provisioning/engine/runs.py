@@ -176,18 +176,16 @@ def _store_wait(run: Run, step: Step, outcome: Wait) -> bool:
         if record.attempts == 1:
             journal.write(run, "waits", step=step.name, detail=outcome.detail)
         watcher.hurry(fresh.site_id)
-        _show_progress(fresh)
+        _show_progress(fresh, outcome.shows)
         failpoints.reach(step.name, "outcome")
     failpoints.reach(step.name, "commit")
     return is_woken
 
 
-def _show_progress(run: Run) -> None:
-    orders.show_condition(
-        service_id=run.service,
-        condition=Condition.REPLACING if run.replacements else Condition.WORKING,
-        run=run.pk,
-    )
+def _show_progress(run: Run, shows: str = "") -> None:
+    usual = blueprints.get(run.blueprint, run.version).shows
+    condition = shows or (Condition.REPLACING if run.replacements else usual)
+    orders.show_condition(service_id=run.service, condition=condition, run=run.pk)
 
 
 def end_expired_holds() -> None:

@@ -158,8 +158,9 @@ class Blueprint:
     `on_success` and `on_undone` run in the run's tenant. `makes` and `removes` name the service
     model whose orders, or terminations, it serves; `verb` with `serves` is what a person asks for
     of a service of that model. `wanted_in` are the ledger states in which the work makes sense,
-    `shows` what the customer sees meanwhile. Work that without `risks_node` never blames it:
-    the server goes on, and nothing is held for a person.
+    `shows` what the customer sees meanwhile. Work that `keeps_node` leaves it the service's own
+    when it is undone; work without `risks_node` never blames it and is held for nobody: the server
+    goes on as it was.
     """
 
     name: str
@@ -174,6 +175,7 @@ class Blueprint:
     serves: str = ""
     wanted_in: tuple[str, ...] = (ServiceState.PROVISIONING,)
     shows: str = Condition.WORKING
+    keeps_node: bool = False
     risks_node: bool = True
 
     def step(self, position: int) -> Step:

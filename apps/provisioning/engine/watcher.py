@@ -15,7 +15,7 @@ from apps.inventory import services as inventory
 from apps.inventory.models import Site
 from apps.inventory.states import SiteStatus
 from apps.provisioning import adapters
-from apps.provisioning.engine import claims
+from apps.provisioning.engine import claims, host_faults
 from apps.provisioning.models import Run
 from apps.provisioning.states import MOVING
 
@@ -55,6 +55,7 @@ def look(site_id: UUID) -> list[UUID]:
     was_failing = site.failing_since is not None
     inventory.record_site_success(site=site)
     changed = inventory.note_observation(site=site, observed=observed, is_complete=True)
+    host_faults.judge(site)
     waiting = Run.objects.filter(site=site_id, status__in=MOVING)
     busy = waiting.exists()
     _look_again(site_id, settings.NEOCLOUD_WATCH_SECONDS if busy else IDLE_SECONDS)

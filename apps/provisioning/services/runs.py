@@ -4,11 +4,11 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from apps.catalog.models import GPUModel, Image, Offering
 from apps.orders import services as orders
 from apps.orders.models import Service
-from apps.orders.states import ServiceState
 from apps.provisioning import blueprints
 from apps.provisioning.engine import endings, journal
 from apps.provisioning.engine.steps import Blueprint
@@ -17,25 +17,31 @@ from apps.provisioning.states import OPEN, RunStatus
 from apps.tenancy.context import platform_context
 from apps.tenancy.selectors import current_tenant
 
+MAKE, REMOVE = "make", "remove"
+
 
 @transaction.atomic
-def start_run(*, service_id: UUID, removing: bool = False) -> Run | None:
-    """Begin the work that makes a service, or removes it; None when it was begun already.
+def start_run(
+    *, service_id: UUID, work: str = MAKE, asked: dict[str, Any] | None = None
+) -> Run | None:
+    """Begin a kind of work on a service; None when it was begun already or makes no sense now.
 
-    Runs in the service's tenant. A second call, at the same moment or later, changes nothing.
+    Runs in the service's tenant. What makes or removes a service is begun once for ever, what a
+    person asks of a running one whenever nothing else is under way. `asked` is what was chosen
+    differently from what was agreed.
     """
     service = (
         Service.objects.select_for_update(of=("self",)).select_related("order").get(pk=service_id)
     )
-    if service.state != (ServiceState.DELETING if removing else ServiceState.PROVISIONING):
-        return None  # a late message: what it asked for is wanted no more
     with (
         platform_context()
     ):  # the offering may be hidden from the tenant by now; what was agreed stands
         offering = Offering.objects.select_related("gpu_model").get(sku=service.sku)
-    table = blueprints.REMOVERS if removing else blueprints.BUILDERS
-    blueprint = table[offering.service_model]
-    if Run.objects.filter(service=service_id, blueprint=blueprint.name).exists():
+    blueprint = blueprints.WORK[work, offering.service_model]
+    if service.state not in blueprint.wanted_in:
+        return None  # a late message: what it asked for is wanted no more
+    before = Run.objects.filter(service=service_id)
+    if not blueprint.verb and before.filter(blueprint=blueprint.name).exists():
         return None
     try:
         with transaction.atomic():
@@ -51,7 +57,7 @@ def start_run(*, service_id: UUID, removing: bool = False) -> Run | None:
                 offering=offering.pk,
                 site_id=service.site_id,
                 node_id=service.node_id,
-                wanted=_wanted(service, offering),
+                wanted=_wanted(service, offering) | installed(before) | (asked or {}),
             )
     except IntegrityError:
         return None
@@ -59,6 +65,14 @@ def start_run(*, service_id: UUID, removing: bool = False) -> Run | None:
     orders.show_condition(service_id=service.pk, condition=service.condition, run=run.pk)
     journal.write(run, "created", detail=f"{blueprint.name} version {blueprint.version}")
     return run
+
+
+def installed(runs: QuerySet[Run]) -> dict[str, Any]:
+    """Image, login and keys a service was last installed with."""
+    last = (
+        runs.filter(status=RunStatus.SUCCEEDED, steps__name="deploy").order_by("-ended_at").first()
+    )
+    return {name: last.wanted[name] for name in ("image", "login", "ssh_keys")} if last else {}
 
 
 def _list_steps(run: Run, blueprint: Blueprint) -> None:
@@ -100,9 +114,10 @@ def end_work(*, service_id: UUID) -> None:
         .first()
     )
     if run is None:
-        made = Run.objects.filter(service=service_id).order_by("-created_at").first()
+        builders = [one.name for one in blueprints.BUILDERS.values()]
+        made = Run.objects.filter(service=service_id, blueprint__in=builders).first()
         if made is None or made.status == RunStatus.SUCCEEDED:
-            start_run(service_id=service_id, removing=True)
+            start_run(service_id=service_id, work=REMOVE)
         return
     if run.blueprint in {one.name for one in blueprints.REMOVERS.values()}:
         return

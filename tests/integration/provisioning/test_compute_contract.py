@@ -11,6 +11,7 @@ from threading import Thread
 from typing import Any
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 
 from apps.core import clock
@@ -20,6 +21,7 @@ from apps.provisioning.adapters import openstack
 from apps.provisioning.adapters.fake import FakeCompute
 from apps.provisioning.adapters.openstack import calls
 from apps.provisioning.ports import Compute, Deployment
+from tests import databases
 
 LONGEST = 60.0
 _BODY = (
@@ -104,7 +106,15 @@ def _ironic(db: None) -> Iterator[Lab]:
     lab = Lab(  # of classes that no other test deploys
         compute, of_class["gpu.l40s.4x"], of_class["gpu.h200.8x.faulty"], pass_time=_look_again
     )
-    yield lab
+    with psycopg.connect(databases.superuser_url(), autocommit=True) as gate:
+        gate.execute("SELECT pg_advisory_lock(7304)")  # the same two nodes for every test
+        yield lab
+        _tidy(lab)
+
+
+def _tidy(lab: Lab) -> None:
+    """As it was found, whatever the test left."""
+    compute = lab.compute
     seen = compute.get_node(lab.node)
     if seen.provision_state in ("active", "deploy failed"):
         compute.undeploy(lab.node)

@@ -117,10 +117,10 @@ def step(*, settle: bool = True) -> None:
         fake().settle()
 
 
-def call_home(service: Service, **said: Any) -> None:
+def call_home(service: Service, *, run: Run | None = None, **said: Any) -> None:
     """The server reports; `said` overrides items of a healthy report."""
     with platform_context():
-        run = Run.objects.filter(service=service.pk, blueprint="bare_metal").latest("created_at")
+        run = run or Run.objects.filter(service=service.pk).latest("created_at")
         home = CallHome.objects.filter(run=run, revoked_at=None).latest("created_at")
         token = token_of(run.node_id)
         report = healthy(run) | said
