@@ -107,7 +107,7 @@ CONSOLE: tuple[Section, ...] = (
                 "console:order_list",
                 "shopping-cart",
                 "order.view",
-                ("console:order_detail",),
+                ("console:order_detail", "console:service_detail"),
             ),
             Item(_("Runs"), "console:run_list", "route", "run.view", ("console:run_detail",)),
             Item(

@@ -20,6 +20,16 @@ urlpatterns = [
     path("v1/tenants/<uuid:tenant>/limits", tenants.TenantLimits.as_view(), name="tenant_limits"),
     path("v1/orders", tenants.AllOrders.as_view(), name="orders"),
     path("v1/services", tenants.AllServices.as_view(), name="services"),
+    path(
+        "v1/services/<uuid:service>/suspend",
+        tenants.ServiceSuspension.as_view(),
+        name="service_suspend",
+    ),
+    path(
+        "v1/services/<uuid:service>/resume",
+        tenants.ServiceResumption.as_view(),
+        name="service_resume",
+    ),
     path("v1/offerings", selling.AllOfferings.as_view(), name="offerings"),
     path(
         "v1/offerings/<str:sku>/retire",

@@ -148,7 +148,13 @@ def service_table(rows: Iterable[ServiceProjection], *, empty: Empty | None = No
         rows=[
             Row(
                 [
-                    show.stacked(service.name, order_link(service.order, service.number)),
+                    show.stacked(
+                        show.link(
+                            service.name,
+                            reverse("console:service_detail", args=[service.service]),
+                        ),
+                        order_link(service.order, service.number),
+                    ),
                     show.stacked(service.node_name or show.NOTHING, service.site_code),
                     service.gpus,
                     service_badge(service),

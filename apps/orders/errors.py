@@ -244,6 +244,13 @@ class ServiceOver(Conflict):
     message = _("{name} has ended at {ended_at}; order a new server.")
 
 
+class HostLost(Conflict):
+    """Its server is gone: an operator's word does not bring it back."""
+
+    code = "host_lost"
+    message = _("The server of {name} is lost; it goes on when another one is proven ready.")
+
+
 class NotScheduled(Conflict):
     """Only what has not begun can be moved."""
 

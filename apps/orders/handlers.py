@@ -348,6 +348,69 @@ def tell_operation_failed(event: OutboxEvent) -> None:
     )
 
 
+@due("suspension.warning")
+def warn_of_suspension(deadline: Deadline) -> None:
+    """A suspension is about to end a service."""
+    services.warn_of_suspension(service_id=deadline.subject)
+
+
+@on("service.suspended_by_operator", tells=True)
+def tell_suspended_by_operator(event: OutboxEvent) -> None:
+    """The operator suspended it: why, and until when."""
+    service = _service(event.subject)
+    _tell(
+        service.order,
+        event=event,
+        subject=_("{name} is suspended"),
+        body=_(
+            "{name} ({number}) was suspended by the operator: {reason}. It is not charged while "
+            "suspended. Unless it is resumed by {until}, it is terminated and everything on it is "
+            "lost. Answer to the operator before then."
+        ),
+        link=f"/services/{service.pk}/",
+        name=service.name,
+        reason=event.payload["reason"],
+        until=datetime.fromisoformat(event.payload["until"]),
+    )
+
+
+@on("service.resumed_by_operator", tells=True)
+def tell_resumed_by_operator(event: OutboxEvent) -> None:
+    """It goes on as before."""
+    service = _service(event.subject)
+    _tell(
+        service.order,
+        event=event,
+        subject=_("{name} is no longer suspended"),
+        body=_("{name} ({number}) goes on as before, from {at} on."),
+        link=f"/services/{service.pk}/",
+        name=service.name,
+        at=datetime.fromisoformat(event.payload["at"]),
+    )
+
+
+@on("service.suspension_ends_soon", tells=True)
+def tell_suspension_ends_soon(event: OutboxEvent) -> None:
+    """Nobody resumed it yet: 3 days, 1 day, 1 hour before it is terminated."""
+    service = _service(event.subject)
+    until = datetime.fromisoformat(event.payload["until"])
+    if service.suspended_until != until:
+        return
+    _tell(
+        service.order,
+        event=event,
+        subject=_("{name} is terminated at {until}"),
+        body=_(
+            "{name} ({number}) is still suspended. Unless it is resumed by {until}, it is "
+            "terminated and everything on it is lost."
+        ),
+        link=f"/services/{service.pk}/",
+        name=service.name,
+        until=until,
+        dedup_key=f"suspension:{service.pk}:{until.isoformat()}:{event.payload['hours']}",
+    )
+
+
 def _tell_of_approval(
     approval: Approval,
     person: User,

@@ -52,7 +52,8 @@ OWNED = {
 SHARED = {
     name: name.removesuffix("_id")
     for name in ("run_id", "run", "node_id", "node", "ticket_id", "ticket", "site_id", "site",
-                 "tenant_id", "tenant", "book_id", "book", "sku", "name", "verb", "uidb36", "key")
+                 "tenant_id", "tenant", "book_id", "book", "sku", "name", "form", "verb",
+                 "uidb36", "key")
 }  # fmt: skip
 
 

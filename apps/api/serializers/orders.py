@@ -230,8 +230,8 @@ class ApprovalFilters(Filters):
     status = serializers.ChoiceField(ApprovalStatus.choices, required=False)
 
 
-class Refusal(Strict):
-    """Why not; whoever asked reads it."""
+class Why(Strict):
+    """The reason, which others read later."""
 
     reason = serializers.CharField(min_length=3, max_length=300)
 

@@ -47,7 +47,7 @@ class ApprovalGrant(Endpoint):
 class ApprovalRefusal(Endpoint):
     """The answer no."""
 
-    @acts("refuseApproval", "order.approve", shapes.ApprovalSerializer, body=shapes.Refusal)
+    @acts("refuseApproval", "order.approve", shapes.ApprovalSerializer, body=shapes.Why)
     def post(self, asked: Asked, approval: UUID) -> Approval:
         """Refuse, saying why: the order ends, nothing was held."""
         services.refuse_approval(approval_id=approval, actor=asked.user, **asked.body)

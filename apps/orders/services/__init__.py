@@ -44,6 +44,11 @@ from apps.orders.services.states import (
     show_condition,
     terminate_service,
 )
+from apps.orders.services.suspending import (
+    lift_suspension,
+    suspend_service,
+    warn_of_suspension,
+)
 from apps.orders.services.tenants import open_tenant
 
 __all__ = [
@@ -67,6 +72,7 @@ __all__ = [
     "expire_past_end",
     "fail_service",
     "finish_service",
+    "lift_suspension",
     "lock_wanted",
     "make_quote",
     "mark_ready",
@@ -88,7 +94,9 @@ __all__ = [
     "start_service",
     "stop_service",
     "suspend_for_fault",
+    "suspend_service",
     "tag_service",
     "terminate_service",
     "warn_of_end",
+    "warn_of_suspension",
 ]

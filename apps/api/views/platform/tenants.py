@@ -1,5 +1,6 @@
 """Tenants and the limits they work in; orders and services of all of them."""
 
+from collections.abc import Callable
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -9,8 +10,9 @@ from apps.api.serializers import orders as order_shapes
 from apps.api.serializers import tenants as shapes
 from apps.orders import selectors as orders
 from apps.orders.models import OrderProjection, ServiceProjection, TenantLimit
-from apps.orders.services import open_tenant, set_tenant_limit
+from apps.orders.services import lift_suspension, open_tenant, set_tenant_limit, suspend_service
 from apps.tenancy import selectors
+from apps.tenancy.context import tenant_by_id, tenant_context
 from apps.tenancy.models import Tenant
 
 
@@ -69,6 +71,33 @@ class AllOrders(Endpoint):
     def get(self, asked: Asked) -> QuerySet[OrderProjection]:
         """List orders of all tenants, newest first."""
         return orders.projected_orders().filter(**asked.query)
+
+
+class ServiceSuspension(Endpoint):
+    """The operator's hold on a service."""
+
+    @acts("suspendService", "service.operate", order_shapes.ProjectedService, body=order_shapes.Why)
+    def post(self, asked: Asked, service: UUID) -> ServiceProjection:
+        """Suspend a service of a tenant: not charged from now on; it ends after 7 days unless it is
+        resumed. The customer reads the reason.
+        """
+        return _decided(suspend_service, asked, service)
+
+
+class ServiceResumption(Endpoint):
+    """The end of the operator's hold."""
+
+    @acts("resumeService", "service.operate", order_shapes.ProjectedService, body=order_shapes.Why)
+    def post(self, asked: Asked, service: UUID) -> ServiceProjection:
+        """Let a suspended service go on as it was; charged from now on."""
+        return _decided(lift_suspension, asked, service)
+
+
+def _decided(decide: Callable[..., object], asked: Asked, service: UUID) -> ServiceProjection:
+    row = ServiceProjection.objects.get(service=service)
+    with tenant_context(tenant_by_id(row.tenant)):
+        decide(service_id=service, actor=asked.user, **asked.body)
+    return ServiceProjection.objects.get(service=service)
 
 
 class AllServices(Endpoint):
