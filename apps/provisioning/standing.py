@@ -198,12 +198,13 @@ def _of_several(shown: list[Standing]) -> Standing:
 
 
 def _detail(service: Service, code: str, progress: Progress | None) -> str:
-    if service.condition_detail:
-        return service.condition_detail
     if code == "suspended" and service.suspended_until:
-        return _("until {at} at the longest; then it is terminated").format(
+        until = _("until {at} at the longest; then it is terminated").format(
             at=instants.in_words(service.suspended_until, seconds=False)
         )
+        return " · ".join(filter(None, (service.condition_detail, until)))
+    if service.condition_detail:
+        return service.condition_detail
     if progress is None or progress.status in _NO_STEP or not is_under_way(service):
         return ""
     if code == "retrying":

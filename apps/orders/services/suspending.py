@@ -35,7 +35,8 @@ def suspend_service(*, service_id: UUID, actor: User, reason: str) -> Service:
     before = service.state
     at = move_service(service=service, verb="suspend", cause=causes.SUSPENDED)
     service.suspended_until = at + SUSPENDED_AT_MOST
-    service.save(update_fields=["suspended_until"])
+    service.condition_detail = reason[:300]  # until it is resumed
+    service.save(update_fields=["suspended_until", "condition_detail"])
     deadlines.set_deadline(
         kind="suspension.end", subject=service.pk, due_at=service.suspended_until
     )

@@ -70,7 +70,9 @@ def test_it_is_free_from_that_second_on_and_the_customer_reads_why(service, oper
     assert "invoice INV-1 is not paid" in told.body
     entry = AuditEntry.objects.get(action="service.suspended")
     assert (entry.actor_name, entry.actor_side) == (str(operator), "platform")
-    assert "terminated" in standing.of_service(service).detail
+    shown = standing.of_service(service).detail
+    assert "terminated" in shown
+    assert "invoice INV-1 is not paid" in shown
 
 
 def test_lifted_it_goes_on_and_nothing_falls_due(service, operator):
