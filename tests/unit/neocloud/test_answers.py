@@ -200,7 +200,7 @@ def test_a_page_goes_to_sign_in_and_back_to_itself():
 )
 def test_the_way_back_never_leads_elsewhere(elsewhere):
     request = ask(**HTMX, **{"HX-Current-URL": elsewhere})
-    assert errors.login_required_response(request)["HX-Redirect"] == "/sign-in/?next=%2F"
+    assert errors.login_required_response(request)["HX-Redirect"] == "/sign-in/"
 
 
 def test_a_form_that_was_posted_goes_back_to_its_page():

@@ -19,7 +19,7 @@ from apps.inventory.models import Site
 from apps.orders import services as orders
 from apps.orders.models import Fact, Service
 from apps.orders.states import ServiceState
-from apps.provisioning.adapters import openstack
+from apps.provisioning.adapters.openstack import calls
 from apps.provisioning.engine import claims, runs, watcher
 from apps.provisioning.models import Run, RunEvent, RunStep
 from apps.provisioning.states import MOVING
@@ -129,7 +129,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_server_is_made_and_removed_once_though_each_step_meets_a_fault(shop, monkeypatch, fault):
-    monkeypatch.setattr(openstack, "CALL_SECONDS", 1)
+    monkeypatch.setattr(calls, "CALL_SECONDS", 1)
     shop.proxy.add(*FAULTS[fault])
 
     ready = shop.until(shop.an_order(), "active", "failed")
