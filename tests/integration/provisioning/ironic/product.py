@@ -262,7 +262,7 @@ def infra_ids(resource_class: str = RESOURCE_CLASS) -> list[UUID]:
 
 
 def make_free(resource_class: str = RESOURCE_CLASS) -> None:
-    """Bring the nodes back to `available`, whatever a test left."""
+    """Bring the nodes back to `available` and off, whatever a test left."""
     compute, mine = ironic(), infra_ids(resource_class)
     for infra_id in mine:
         seen = compute.get_node(infra_id)
@@ -277,6 +277,10 @@ def make_free(resource_class: str = RESOURCE_CLASS) -> None:
             for seen in map(compute.get_node, mine)
         ),
     )
+    for infra_id in mine:
+        if compute.get_node(infra_id).power_state == "power on":
+            compute.set_power(infra_id, on=False)
+    until("nodes off", lambda: all(compute.get_node(i).power_state != "power on" for i in mine))
 
 
 def nodes() -> list[Node]:
