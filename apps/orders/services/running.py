@@ -14,7 +14,7 @@ from apps.audit import services as audit
 from apps.core import clock, outbox
 from apps.orders import causes, deadlines, projections
 from apps.orders.errors import BadTag, TooManyTags
-from apps.orders.models import Condition, Service
+from apps.orders.models import Condition, Fact, FactSource, Service
 from apps.orders.services.choices import name_of
 from apps.orders.services.states import (
     end_service,
@@ -69,10 +69,14 @@ def suspend_for_fault(*, service_id: UUID, since: datetime | None = None) -> Ser
 @transaction.atomic
 def resume_service(*, service_id: UUID, run: UUID, access: dict[str, Any]) -> None:
     """Proven usable again, on whatever host: charged from this instant on; quiet when it is not
-    suspended.
+    suspended. What an operator suspended stays suspended until an operator lifts it.
     """
     service = lock_service(service_id)
-    if service.state != ServiceState.SUSPENDED:
+    fact = suspension_of(service)
+    if fact is None:
+        return
+    if fact.cause == causes.SUSPENDED:
+        _keep_access(service, access)
         return
     at = move_service(service=service, verb="resume", cause=causes.PROVEN, run=run)
     service.suspended_until = service.degraded_at = None
@@ -80,6 +84,14 @@ def resume_service(*, service_id: UUID, run: UUID, access: dict[str, Any]) -> No
     deadlines.clear_deadline(kind="suspension.end", subject=service.pk)
     _keep_access(service, access)
     outbox.publish("service.resumed", subject=service.pk, at=at.isoformat())
+
+
+def suspension_of(service: Service) -> Fact | None:
+    """The live fact with which a locked service was suspended; None when it is not."""
+    if service.state != ServiceState.SUSPENDED:
+        return None
+    live = Fact.objects.filter(service=service, source=FactSource.LIVE)
+    return live.order_by("-start_at", "-recorded_at").first()
 
 
 @transaction.atomic

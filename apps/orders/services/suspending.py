@@ -14,7 +14,7 @@ from apps.core import clock, outbox
 from apps.orders import causes, deadlines
 from apps.orders.errors import HostLost
 from apps.orders.models import Fact, FactSource, Service
-from apps.orders.services.running import SUSPENDED_AT_MOST
+from apps.orders.services.running import SUSPENDED_AT_MOST, suspension_of
 from apps.orders.services.states import (
     lock_service,
     move_service,
@@ -65,7 +65,7 @@ def lift_suspension(*, service_id: UUID, actor: User, reason: str) -> Service:
     Raises HostLost when it was not an operator who suspended it, WrongStatus, NotFound.
     """
     service = lock_service(service_id)
-    suspended = _suspension(service)
+    suspended = suspension_of(service)
     if suspended is not None and suspended.cause != causes.SUSPENDED:
         raise HostLost(name=service.name)
     was_stopped = suspended is not None and _state_before(suspended) == ServiceState.STOPPED
@@ -104,14 +104,6 @@ def _arm_warning(service: Service) -> None:
     ahead = [until - lead for lead in SUSPENSION_WARNINGS if until and until - lead > now]
     if ahead:
         deadlines.set_deadline(kind="suspension.warning", subject=service.pk, due_at=min(ahead))
-
-
-def _suspension(service: Service) -> Fact | None:
-    """The live fact with which a locked service was suspended."""
-    if service.state != ServiceState.SUSPENDED:
-        return None
-    facts = Fact.objects.filter(service=service, source=FactSource.LIVE)
-    return facts.order_by("-start_at", "-recorded_at").first()
 
 
 def _state_before(fact: Fact) -> str:

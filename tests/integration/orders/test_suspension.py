@@ -11,6 +11,7 @@ from apps.metering import selectors as metering
 from apps.notices.models import Notice
 from apps.orders import services as orders
 from apps.orders.deadlines import serve_due
+from apps.orders.errors import HostLost
 from apps.orders.models import Deadline, Fact, Service
 from apps.orders.services.states import move_service
 from apps.orders.states import ServiceState
@@ -126,3 +127,17 @@ def test_what_was_never_ready_is_not_suspended(operator, site, acme):
     making = world.the_service(world.an_accepted_order())
     with pytest.raises(WrongStatus):
         suspend(making, operator)
+
+
+def test_another_host_does_not_lift_what_an_operator_suspended(service, operator):
+    suspend(service, operator)
+    access = {"address": "10.20.0.77", "login": "ubuntu", "host_keys": []}
+    orders.resume_service(service_id=service.pk, run=service.pk, access=access)
+    service.refresh_from_db()
+    assert (service.state, service.address) == (ServiceState.SUSPENDED, "10.20.0.77")
+
+
+def test_an_operators_word_does_not_bring_a_lost_host_back(service, operator):
+    orders.suspend_for_fault(service_id=service.pk)
+    with pytest.raises(HostLost):
+        orders.lift_suspension(service_id=service.pk, actor=operator, reason="try")
