@@ -13,13 +13,11 @@ from apps.inventory import selectors as inventory
 from apps.invoicing import selectors as invoicing
 from apps.orders import selectors as orders
 from apps.orders.models import Order, Service
-from apps.orders.states import OrderStatus, ServiceState
+from apps.orders.states import OrderStatus
 from apps.provisioning import selectors as provisioning
 from apps.provisioning import standing
 from apps.provisioning.standing import Standing
 from apps.tenancy.selectors import current_tenant
-
-IN_WORK = (ServiceState.PROVISIONING, ServiceState.DELETING)
 
 
 def offerings_now() -> list[Offering]:
@@ -80,7 +78,7 @@ def line_of(document_id: UUID, line_id: UUID, *, with_drafts: bool = False) -> d
 
 def _with_progress(services: list[Service]) -> list[Service]:
     """Adds `progress` and `expected_at`: null without work, `unknown` while nobody can tell."""
-    found = provisioning.progress_of(one.pk for one in services if one.state in IN_WORK)
+    found = provisioning.progress_of(one.pk for one in services if standing.is_under_way(one))
     now = clock.now() if found else None
     for service in services:
         progress = found.get(service.pk)

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from apps.api.openapi import openapi
-from apps.api.views import approving, billing, ordering, organisation, own, running
+from apps.api.views import approving, billing, operating, ordering, organisation, own, running
 
 app_name = "api"
 urlpatterns = [
@@ -104,6 +104,48 @@ urlpatterns = [
         running.ServiceStates.as_view(),
         name="service_state_history",
     ),
+    path(
+        "v1/services/<uuid:service>/power-off",
+        operating.ServicePowerOff.as_view(),
+        name="service_power_off",
+    ),
+    path(
+        "v1/services/<uuid:service>/power-on",
+        operating.ServicePowerOn.as_view(),
+        name="service_power_on",
+    ),
+    path(
+        "v1/services/<uuid:service>/reboot",
+        operating.ServiceReboot.as_view(),
+        name="service_reboot",
+    ),
+    path(
+        "v1/services/<uuid:service>/power-cycle",
+        operating.ServicePowerCycle.as_view(),
+        name="service_power_cycle",
+    ),
+    path(
+        "v1/services/<uuid:service>/reinstall",
+        operating.ServiceReinstallation.as_view(),
+        name="service_reinstall",
+    ),
+    path(
+        "v1/services/<uuid:service>/rescue",
+        operating.ServiceRescue.as_view(),
+        name="service_rescue",
+    ),
+    path(
+        "v1/services/<uuid:service>/unrescue",
+        operating.ServiceUnrescue.as_view(),
+        name="service_unrescue",
+    ),
+    path(
+        "v1/services/<uuid:service>/console",
+        operating.ServiceConsole.as_view(),
+        name="service_console",
+    ),
+    path("v1/services/<uuid:service>/name", operating.ServiceName.as_view(), name="service_name"),
+    path("v1/services/<uuid:service>/tags", operating.ServiceTags.as_view(), name="service_tags"),
     path("v1/services/<uuid:service>/usage", running.ServiceUsage.as_view(), name="service_usage"),
     path(
         "v1/services/<uuid:service>/health",

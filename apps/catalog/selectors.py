@@ -140,3 +140,12 @@ def _after(last: Price) -> list[PriceSpan]:
     if last.effective_to is None:
         return []
     return [PriceSpan(last.sku, last.unit, last.effective_to, None)]
+
+
+def images_of(sku: str) -> list[Image]:
+    """The images an offering can be installed with, its default first."""
+    return list(
+        Image.objects.filter(offerings__sku=sku, is_retired=False).order_by(
+            "offeringimage__position", "code"
+        )
+    )

@@ -449,6 +449,10 @@ def service_terms(service: Service) -> list[Term]:
         Term(_("GPUs"), service.gpus),
         Term(_("Site"), names.site(service.site_code), service.site_code),
         Term(_("Server"), service.node_name or show.NOTHING),
+        Term(
+            _("Tags"),
+            ", ".join(f"{n}={v}" if v else n for n, v in service.tags.items()) or show.NOTHING,
+        ),
         Term(_("Ready since"), show.instant(service.ready_at, seconds=True)),
         *_end_terms(service),
         Term(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.conf import settings
@@ -13,8 +14,9 @@ from apps.accounts.models import Project, SSHKey, User
 from apps.accounts.roles import TENANT_ROLES
 from apps.accounts.ssh_keys import EXAMPLE
 from apps.catalog.models import Image
+from apps.catalog.selectors import images_of
 from apps.core import instants
-from apps.orders.models import IfUnavailable, Quote
+from apps.orders.models import IfUnavailable, Quote, Service
 from apps.orders.services.policy import MOST
 
 
@@ -200,3 +202,81 @@ class LimitForm(forms.Form):
     """A project's own share; empty takes it away."""
 
     max_gpus = forms.IntegerField(label=_("GPUs at most"), min_value=0, required=False)
+
+
+class ReinstallForm(forms.Form):
+    """What a server is installed with anew; nothing chosen: as it was."""
+
+    image = forms.ChoiceField(label=_("Image"), required=False)
+    ssh_key_ids = forms.MultipleChoiceField(
+        label=_("SSH keys"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("None chosen: the keys it has now."),
+    )
+
+    @classmethod
+    def of(cls, service: Service, data: Any = None) -> "ReinstallForm":
+        """The images of the service's offering and the person's side's keys."""
+        form = cls(data)
+        images = images_of(service.sku)
+        choices = [("", _("as it is now")), *((one.code, one.name) for one in images)]
+        form.fields["image"].choices = choices  # type: ignore[attr-defined]
+        keys = SSHKey.objects.order_by("name").values_list("pk", "name")
+        form.fields["ssh_key_ids"].choices = [  # type: ignore[attr-defined]
+            (str(key), name) for key, name in keys
+        ]
+        return form
+
+    def clean_ssh_key_ids(self) -> list[UUID]:
+        """The ids as they are stored."""
+        return [UUID(key) for key in self.cleaned_data["ssh_key_ids"]]
+
+
+class RescueForm(forms.Form):
+    """The password of the rescue system; it is passed on and kept nowhere."""
+
+    password = forms.CharField(
+        label=_("Password"),
+        min_length=12,
+        max_length=72,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_("At least 12 characters. We pass it on and do not keep it."),
+    )
+
+
+class RenameForm(forms.Form):
+    """A host name."""
+
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=60,
+        help_text=_("Letters, digits and hyphens. The server takes it when it is next installed."),
+    )
+
+
+class TagsForm(forms.Form):
+    """Tags, one on each line."""
+
+    tags = forms.CharField(
+        label=_("Tags"),
+        required=False,
+        max_length=4000,
+        widget=forms.Textarea(attrs={"rows": 5, "spellcheck": "false"}),
+        help_text=_("One on each line: name=value. For example team=vision."),
+    )
+
+    def clean_tags(self) -> dict[str, str]:
+        """Names and values; a line without a sign is a name alone."""
+        found = {}
+        for line in self.cleaned_data["tags"].splitlines():
+            name, _sign, value = line.partition("=")
+            if name.strip():
+                found[name.strip()] = value.strip()
+        return found
+
+    @staticmethod
+    def shown(tags: dict[str, str]) -> str:
+        """Tags as the form has them."""
+        return "\n".join(f"{name}={value}" if value else name for name, value in tags.items())

@@ -2,7 +2,17 @@
 
 from django.urls import path
 
-from apps.portal.views import approvals, catalog, home, money, orders, people, records, services
+from apps.portal.views import (
+    approvals,
+    catalog,
+    home,
+    money,
+    operating,
+    orders,
+    people,
+    records,
+    services,
+)
 
 app_name = "portal"
 urlpatterns = [
@@ -25,6 +35,14 @@ urlpatterns = [
     ),
     path("services/<uuid:service_id>/protect/", services.service_protect, name="service_protect"),
     path("services/<uuid:service_id>/end/", services.service_end, name="service_end"),
+    path(
+        "services/<uuid:service_id>/operate/<str:verb>/",
+        operating.service_operate,
+        name="service_operate",
+    ),
+    path("services/<uuid:service_id>/rename/", operating.service_rename, name="service_rename"),
+    path("services/<uuid:service_id>/tags/", operating.service_tags, name="service_tags"),
+    path("services/<uuid:service_id>/console/", operating.service_console, name="service_console"),
     path("costs/", money.month, name="costs"),
     path("invoices/", money.invoice_list, name="invoice_list"),
     path("invoices/<uuid:document_id>/", money.invoice_detail, name="invoice_detail"),

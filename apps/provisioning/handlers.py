@@ -35,6 +35,10 @@ def remove_after_work(event: OutboxEvent) -> None:
 @on("service.server_lost")
 def replace_lost_server(event: OutboxEvent) -> None:
     """Its installation is gone and could not be made again on its own host."""
-    run = services.replace_lost(service_id=event.subject, why=event.payload["why"])
-    if run is not None:
-        tasks.wake_after_commit(run.pk)
+    services.replace_lost(service_id=event.subject, why=event.payload["why"])
+
+
+@on("service.operation_begun")
+def begin_operation(event: OutboxEvent) -> None:
+    """Somebody asked something of a running service."""
+    tasks.wake_after_commit(UUID(event.payload["run"]))

@@ -182,7 +182,8 @@ def _doors(side: str, world: dict[str, str]) -> Iterator[Door]:
         if route is None:
             continue  # the first test names it
         parts = _parts(side, pattern, route, world)
-        owned = {part: str(uuid7()) for part in parts if part in OWNED or part in route.things}
+        named = [part for part in route.things if part != "verb"]
+        owned = {part: str(uuid7()) for part in parts if part in OWNED or part in named}
         nowhere = {thing: str(uuid7()) for thing in OWNED.values()}
         for method, permission in route.methods.items():
             sent = route.query if method == "get" else route.data

@@ -125,7 +125,7 @@ class ServiceSerializer(ShownModel[Service]):
         model = Service
         fields = [
             "id", "name", "order", "order_number", "project", "offering", "gpus", "site",
-            "status", "condition", "status_reason", "run", "is_protected", "ends_at",
+            "status", "condition", "status_reason", "run", "is_protected", "tags", "ends_at",
             "suspended_until", "ready_at", "ended_at", "created_at",
         ]  # fmt: skip
 

@@ -12,6 +12,7 @@ from apps.accounts.access import needs, person
 from apps.audit import services as auditing
 from apps.console import cells, selectors
 from apps.console.actions import Action, reason_of
+from apps.console.operations import STAFF_VERBS, actions_on
 from apps.core import clock, show
 from apps.core.answers import changed
 from apps.core.errors import NotFound
@@ -22,6 +23,8 @@ from apps.orders import causes, services
 from apps.orders import selectors as orders
 from apps.orders.models import Service, ServiceProjection
 from apps.orders.states import SERVICE, ServiceState
+from apps.orders.verbs import LABELS
+from apps.provisioning import services as provisioning
 from apps.provisioning import standing
 from apps.tenancy.context import tenant_by_id, tenant_context
 
@@ -50,12 +53,22 @@ def service_detail(request: HttpRequest, service_id: UUID) -> HttpResponse:
 @require_POST
 @needs("service.operate")
 def service_act(request: HttpRequest, service_id: UUID, verb: str) -> HttpResponse:
-    """Suspend or resume: with a reason, in the person's name."""
+    """Suspend, resume, or work on its server: with a reason, in the person's name."""
     decisions = {
         "suspend": (services.suspend_service, _("The service is suspended.")),
         "resume": (services.lift_suspension, _("The service goes on.")),
     }
     row = _row(service_id)
+    if verb in STAFF_VERBS:
+        provisioning.operate_for_tenant(
+            tenant=row.tenant,
+            service_id=service_id,
+            verb=verb,
+            actor=person(request),
+            reason=reason_of(request),
+        )
+        message = _("{verb} of {name} has begun.").format(verb=LABELS[verb], name=row.name)
+        return changed(request, reverse("console:service_detail", args=[service_id]), message)
     if verb not in decisions:
         raise NotFound()
     decide, message = decisions[verb]
@@ -85,7 +98,7 @@ def _actions(service: Service) -> list[Action]:
             "primary",
         ),
     }  # fmt: skip
-    return [
+    return actions_on(service) + [
         Action(verb, label, reverse("console:service_act", args=[service.pk, verb]), text, tone)
         for verb, (label, text, tone) in words.items()
         if SERVICE.can(service.state, verb)

@@ -66,6 +66,13 @@ def suspend_for_fault(*, service_id: UUID, since: datetime | None = None) -> Ser
     return service
 
 
+def is_suspended_for_fault(service: Service) -> bool:
+    """Whether a suspended service waits for another host, and not for its operator's word."""
+    facts = Fact.objects.filter(service=service, source=FactSource.LIVE)
+    last = facts.order_by("-start_at", "-recorded_at").first()
+    return last is not None and last.cause == causes.HOST_LOST
+
+
 @transaction.atomic
 def resume_service(*, service_id: UUID, run: UUID, access: dict[str, Any]) -> None:
     """Proven usable again, on whatever host: charged from this instant on; quiet when it is not
@@ -81,7 +88,8 @@ def resume_service(*, service_id: UUID, run: UUID, access: dict[str, Any]) -> No
     at = move_service(service=service, verb="resume", cause=causes.PROVEN, run=run)
     service.suspended_until = service.degraded_at = None
     service.save(update_fields=["suspended_until", "degraded_at"])
-    deadlines.clear_deadline(kind="suspension.end", subject=service.pk)
+    for kind in ("suspension.end", "suspension.warning"):
+        deadlines.clear_deadline(kind=kind, subject=service.pk)
     _keep_access(service, access)
     outbox.publish("service.resumed", subject=service.pk, at=at.isoformat())
 

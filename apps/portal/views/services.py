@@ -16,9 +16,9 @@ from apps.core.tables import Empty
 from apps.metering import selectors as metering
 from apps.orders import selectors, services
 from apps.orders.states import SERVICE, ServiceState
-from apps.portal import cells, costs, progress
+from apps.portal import cells, costs, operations, progress
 from apps.portal.answers import cleaned, go
-from apps.portal.forms import EndForm
+from apps.portal.forms import EndForm, RenameForm, TagsForm
 from apps.provisioning import selectors as provisioning
 
 OVER = (ServiceState.TERMINATED, ServiceState.FAILED)
@@ -60,6 +60,7 @@ def service_detail(request: HttpRequest, service_id: UUID) -> HttpResponse:
         "view": view,
         "part": part,
         "access": cells.access_terms(service),
+        "possible": operations.possible(service, person(request), is_busy=view.is_busy),
     }
     if is_live(request):
         return live_answer(request, "portal/service_detail.html#live", context, part)
@@ -74,6 +75,12 @@ def service_detail(request: HttpRequest, service_id: UUID) -> HttpResponse:
         "may_terminate": may_end,
         "end_form": EndForm(initial={"ends_at": service.ends_at}),
         "may_protect": may_end,
+        "operations": operations.operations(service)
+        if person(request).may("service.operate")
+        else [],
+        "rename_form": RenameForm(initial={"name": service.name}),
+        "tags_form": TagsForm(initial={"tags": TagsForm.shown(service.tags)}),
+        "has_console": service.state in (ServiceState.ACTIVE, ServiceState.STOPPED),
     }
     return render(request, "portal/service_detail.html", context)
 

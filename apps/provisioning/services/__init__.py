@@ -8,6 +8,7 @@ from apps.provisioning.services.call_home import (
 from apps.provisioning.services.hands import retry_step, undo_run
 from apps.provisioning.services.nodes import return_node
 from apps.provisioning.services.operating import (
+    TENANT_VERBS,
     open_console,
     operate,
     operate_for_tenant,
@@ -20,6 +21,7 @@ from apps.provisioning.services.sites import discover_site, validate_site
 
 __all__ = [
     "LARGEST_REPORT",
+    "TENANT_VERBS",
     "check_report_size",
     "discover_site",
     "end_work",

@@ -11,6 +11,7 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.audit import services as audit
 from apps.catalog.models import Offering
+from apps.core import outbox
 from apps.core.errors import NotFound, OutsideError
 from apps.inventory import services as inventory
 from apps.inventory.models import Node, Site
@@ -60,7 +61,7 @@ def operate(*, service_id: UUID, verb: str, actor: User, reason: str = "", **cho
         raise WorkUnderWay(name=service.name, what="")
     if "password" in choices:
         keep_password(run, choices["password"])
-    _show(run)
+    _begun(run)
     audit.record(actor, f"service.{verb}", service, reason=reason, before={"state": before})
     return run
 
@@ -85,6 +86,10 @@ def replace_host(*, service_id: UUID, actor: User | None, reason: str) -> Run:
     """
     service = _idle_service(service_id, REPLACE_HOST)
     before = service.state
+    if before == ServiceState.SUSPENDED and not orders.is_suspended_for_fault(service):
+        raise NotNow(
+            verb=LABELS[REPLACE_HOST], name=service.name, state=service.get_state_display()
+        )
     lost = _node_of(service)
     if before != ServiceState.SUSPENDED:
         orders.suspend_for_fault(service_id=service.pk, since=service.degraded_at)
@@ -94,7 +99,7 @@ def replace_host(*, service_id: UUID, actor: User | None, reason: str) -> Run:
     run = start_run(service_id=service.pk, work=REPLACE_HOST, asked={"lost_node": str(lost.pk)})
     if run is None:
         raise WorkUnderWay(name=service.name, what="")
-    _show(run)
+    _begun(run)
     audit.record(actor, "service.replace_host", service, reason=reason, before={"state": before})
     return run
 
@@ -209,6 +214,7 @@ def _check_password(password: str) -> None:
         )
 
 
-def _show(run: Run) -> None:
+def _begun(run: Run) -> None:
     shows = blueprints.get(run.blueprint, run.version).shows
+    outbox.publish("service.operation_begun", subject=run.service, run=str(run.pk))
     orders.show_condition(service_id=run.service, condition=shows, run=run.pk)
