@@ -27,6 +27,7 @@ app.conf.beat_schedule = {
     "watch-sites": _every(2.0, "apps.provisioning.tasks.watch_sites"),
     "sweep-runs": _every(2.0, "apps.provisioning.tasks.sweep_runs"),
     "reconcile-sites": _every(5.0, "apps.provisioning.tasks.reconcile_sites"),
+    "sweep-leaks": _every(15.0, "apps.provisioning.tasks.sweep_leaks"),
     "serve-queues": _every(5.0, "apps.orders.tasks.serve_queues"),
     "serve-deadlines": _every(5.0, "apps.orders.tasks.serve_deadlines"),
     "send-notices": _every(5.0, "apps.notices.tasks.send_notices"),

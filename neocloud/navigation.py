@@ -117,6 +117,14 @@ CONSOLE: tuple[Section, ...] = (
                 "node.view",
                 ("console:finding_detail",),
             ),
+            Item(_("Leaks"), "console:leak_list", "trash", "run.view"),
+            Item(
+                _("Failure policies"),
+                "console:policy_list",
+                "rotate",
+                "run.view",
+                ("console:policy_edit",),
+            ),
         ),
     ),
     (
@@ -142,7 +150,19 @@ CONSOLE: tuple[Section, ...] = (
             Item(_("Finance"), "finance:home", "coins", "invoice.view"),
         ),
     ),
-    (_("Record"), (Item(_("Audit trail"), "console:audit", "history", "audit.view"),)),
+    (
+        _("Record"),
+        (
+            Item(_("Audit trail"), "console:audit", "history", "audit.view"),
+            Item(
+                _("Runbooks"),
+                "console:runbook_list",
+                "info-circle",
+                "run.view",
+                ("console:runbook",),
+            ),
+        ),
+    ),
 )
 
 FINANCE: tuple[Section, ...] = (

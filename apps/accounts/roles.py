@@ -41,6 +41,7 @@ _RULE = {
 _STAFF = {"tenant.view", "order.view", "service.view", "run.view", "node.view", "capacity.view"}
 _OPERATE = _STAFF | {
     "run.act",
+    "run.override",
     "node.act",
     "service.operate",
     "service.terminate",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django import forms
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
@@ -32,6 +33,7 @@ class Action:
     tone: str = "primary"
     reason: str = "required"  # or optional, or nothing
     check: "StrOrPromise" = ""  # what is done too, unless the box is cleared: `also`
+    form: forms.Form | None = None  # asks for more than a reason
 
 
 def reason_of(request: HttpRequest) -> str:

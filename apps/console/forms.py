@@ -10,6 +10,9 @@ from django.utils.translation import gettext_lazy as _
 from apps.catalog.models import CODE
 from apps.core.money import MINOR_UNITS
 from apps.inventory.models import AddressPool, Site
+from apps.provisioning.services.overrides import LEAST_EVIDENCE
+from apps.provisioning.services.policies import POSSIBLE
+from apps.provisioning.words import LABELS
 from apps.tenancy.errors import TenantExists
 from apps.tenancy.models import Tenant
 
@@ -227,4 +230,80 @@ class CatalogFileForm(forms.Form):
         strip=False,
         widget=forms.Textarea(attrs={"rows": 18, "spellcheck": "false", "class": "font-monospace"}),
         help_text=_("GPU models, images, offerings, price books and prices. All of it or nothing."),
+    )
+
+
+def _choices(name: str) -> list[tuple[str, Any]]:
+    return [(then.value, then.label) for then in POSSIBLE[name]]
+
+
+class PolicyForm(forms.Form):
+    """What follows a failure; ranges and combinations are checked where they are decided."""
+
+    on_node_fault = forms.ChoiceField(
+        label=LABELS["on_node_fault"], choices=_choices("on_node_fault")
+    )
+    max_replacements = forms.IntegerField(
+        label=LABELS["max_replacements"],
+        required=False,
+        help_text=_("Empty: as the offering says."),
+    )
+    on_no_capacity = forms.ChoiceField(
+        label=LABELS["on_no_capacity"], choices=_choices("on_no_capacity")
+    )
+    on_refused = forms.ChoiceField(label=LABELS["on_refused"], choices=_choices("on_refused"))
+    on_unknown = forms.ChoiceField(label=LABELS["on_unknown"], choices=_choices("on_unknown"))
+    after_last_try = forms.ChoiceField(
+        label=LABELS["after_last_try"], choices=_choices("after_last_try")
+    )
+    try_minutes = forms.IntegerField(
+        label=LABELS["try_minutes"],
+        help_text=_("It stands still while a run is held, queued, or its site does not work."),
+    )
+    first_wait_seconds = forms.IntegerField(label=LABELS["first_wait_seconds"])
+    longest_wait_seconds = forms.IntegerField(label=LABELS["longest_wait_seconds"])
+    hold_hours = forms.IntegerField(
+        label=LABELS["hold_hours"], help_text=_("Then everything is undone, if nobody decided.")
+    )
+    undo_minutes = forms.IntegerField(
+        label=LABELS["undo_minutes"], help_text=_("What is not undone by then is a leak.")
+    )
+    on_host_fault = forms.ChoiceField(
+        label=LABELS["on_host_fault"], choices=_choices("on_host_fault")
+    )
+    host_fault_minutes = forms.IntegerField(label=LABELS["host_fault_minutes"])
+    recleanings = forms.IntegerField(
+        label=LABELS["recleanings"],
+        help_text=_("After a cleaning whose conductor died: the node is not to blame."),
+    )
+    leak_retry_minutes = forms.IntegerField(label=LABELS["leak_retry_minutes"])
+    reason = forms.CharField(label=_("Reason"), max_length=300, min_length=3)
+
+
+class ReplaceForm(forms.Form):
+    """Whose fault it is, and why another node is wanted."""
+
+    blame = forms.ChoiceField(
+        label=_("The node"),
+        choices=[
+            ("no", _("is not to blame: cleaned and sold again")),
+            ("yes", _("is to blame: quarantined, with a ticket")),
+        ],
+        widget=forms.RadioSelect,
+    )
+    reason = forms.CharField(label=_("Reason"), max_length=300, min_length=3)
+
+
+class OverrideForm(forms.Form):
+    """What was done and seen in place of the proof."""
+
+    evidence = forms.CharField(
+        label=_("What was done and seen"),
+        min_length=LEAST_EVIDENCE,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 5}),
+        help_text=_(
+            "It stands in the record with your name and the name of whoever confirms it, and is "
+            "never shown as measured."
+        ),
     )

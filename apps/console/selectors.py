@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +13,7 @@ from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from apps.catalog.models import Offering, Price, PriceKind, Unit
 from apps.core.clock import NeoNow
 from apps.core.models import OutboxEvent
+from apps.core.money import Money
 from apps.inventory import selectors as inventory_selectors
 from apps.inventory.models import AddressPool, Allocation, Node, Site
 from apps.inventory.selectors import shown_site_name
@@ -23,8 +23,8 @@ from apps.orders import selectors as orders_selectors
 from apps.orders.models import OrderProjection, QueueEntry, ServiceProjection, TenantLimit
 from apps.orders.states import OrderStatus, ServiceState
 from apps.provisioning import selectors as provisioning_selectors
-from apps.provisioning.models import Run, RunEvent, RunStep
-from apps.provisioning.states import MOVING, RunStatus, StepStatus
+from apps.provisioning.models import CallHome, Leak, Override, Run, RunEvent, RunStep
+from apps.provisioning.states import MOVING, RunStatus
 from apps.tenancy.models import Tenant
 
 SHOWN = 8  # rows of a list on the first page; the rest is one click away
@@ -96,30 +96,39 @@ def held_runs() -> Shortlist:
     return Shortlist.of(runs(group="held").order_by("held_at", "id"))
 
 
-def leaks() -> Shortlist:
-    """Steps that could not be undone, oldest first, with what the servers would earn in an hour."""
-    currency = Tenant.objects.filter(id=OuterRef("run__tenant")).values("currency")[:1]
-    price = (
-        Price.objects.filter(
-            sku=OuterRef("run__sku"), book__kind=PriceKind.LIST, book__currency=OuterRef("currency")
+def leaks(*, is_open: bool | None = True, text: str = "") -> QuerySet[Any]:
+    """What could not be undone, oldest first."""
+    found = provisioning_selectors.leaks(is_open=is_open)
+    if text:
+        found = found.filter(
+            Q(what__icontains=text)
+            | Q(owner__icontains=text)
+            | Q(run__order_number__icontains=text)
+            | Q(node__name__icontains=text)
         )
-        .filter(Q(effective_to=None) | Q(effective_to__gt=NeoNow()), effective_from__lte=NeoNow())
-        .values("amount")[:1]
-    )
-    gpus = Offering.objects.filter(id=OuterRef("run__offering")).values("gpus")[:1]
-    steps = (
-        provisioning_selectors.leaks()
-        .annotate(currency=Subquery(currency), gpus=Subquery(gpus), tenant_name=_tenant_name())
-        .annotate(price=Subquery(price))
-    )
-    return Shortlist.of(steps)
+    return found.annotate(tenant_name=_tenant_name())
 
 
-def lost_per_hour(step: Any) -> Decimal | None:
-    """What a leaked step's server would earn in an hour, None where it has no price."""
-    if step.price is None or not step.gpus:
-        return None
-    return Decimal(step.price) * int(step.gpus)
+def open_leaks() -> Shortlist:
+    """Leaks that are still there, the oldest first."""
+    return Shortlist.of(leaks())
+
+
+def leaks_per_hour() -> list[Money]:
+    """What all open leaks cost in an hour, by currency."""
+    rows = (
+        provisioning_selectors.leaks(is_open=True)
+        .exclude(price_per_hour=None)
+        .order_by("currency")
+        .values_list("currency")
+        .annotate(sum=Sum("price_per_hour"))
+    )
+    return [Money(amount, currency) for currency, amount in rows]
+
+
+def open_overrides() -> Shortlist:
+    """What a second operator is asked to decide, soonest to expire first."""
+    return Shortlist.of(provisioning_selectors.open_overrides())
 
 
 def nodes_out_of_service() -> Shortlist:
@@ -288,8 +297,7 @@ def runs(
     """Runs; `group`: held, moving, ended or leaked; `text`: in order, service or node."""
     found = provisioning_selectors.runs(site=site, tenant=tenant, text=text)
     if group == "leaked":
-        leaked = RunStep.objects.filter(status=StepStatus.LEAKED)
-        found = found.filter(id__in=leaked.values("run_id"))
+        found = found.filter(id__in=Leak.objects.filter(gone_at=None).values("run_id"))
     elif group in RUN_GROUPS:
         found = found.filter(status__in=RUN_GROUPS[group])
     return found.annotate(tenant_name=_tenant_name())
@@ -307,6 +315,21 @@ def steps_of_runs(run_ids: Iterable[UUID]) -> dict[UUID, list[RunStep]]:
     for step in RunStep.objects.filter(run__in=set(run_ids)).order_by("position"):
         found.setdefault(step.run_id, []).append(step)
     return found
+
+
+def leaks_of_run(run: Run) -> list[Leak]:
+    """What the run could not undo, gone or not."""
+    return list(provisioning_selectors.leaks().filter(run=run.pk))
+
+
+def overrides_of_run(run: Run) -> list[Override]:
+    """What people vouched for in the run, oldest first."""
+    return list(run.overrides.order_by("asked_at", "id"))
+
+
+def calls_of_run(run: Run) -> list[CallHome]:
+    """The invitations to call home, in order."""
+    return list(run.call_homes.select_related("node__site").order_by("created_at", "id"))
 
 
 def run_events(run: Run, *, limit: int = 300) -> list[RunEvent]:

@@ -12,6 +12,115 @@ class RunEnded(Conflict):
     message = _("The work on {number} has ended; nothing is left to change.")
 
 
+class TakenOver(Conflict):
+    """Somebody else looks after the run."""
+
+    code = "taken_over"
+    message = _("{owner} has taken this run over; take it over yourself to decide about it.")
+
+
+class BeingWorkedAt(Conflict):
+    """A worker may be waiting for the site's answer."""
+
+    code = "being_worked_at"
+    message = _(
+        "“{step}” is being worked at right now, until {until} at the latest; wait until it waits "
+        "or fails, or take the run over."
+    )
+
+
+class NothingToSkip(Conflict):
+    """The run is going back."""
+
+    code = "nothing_to_skip"
+    message = _(
+        "The work on {number} is being undone; a step can only be skipped while going forward."
+    )
+
+
+class NeverSkipped(Conflict):
+    """What the step proves or ends must be real."""
+
+    code = "never_skipped"
+    message = _("“{step}” is never skipped: what it proves or ends must be real. {way}")
+
+
+class NothingToReplace(Conflict):
+    """Another node would not help."""
+
+    code = "nothing_to_replace"
+    message = _("{blueprint} works on the node the service has; another one would not help here.")
+
+
+class AlreadyGoingBack(Conflict):
+    """Undoing has begun."""
+
+    code = "already_going_back"
+    message = _("The work on {number} is being undone already; wait until that has ended.")
+
+
+class RemovalStays(Conflict):
+    """Who left has left."""
+
+    code = "removal_stays"
+    message = _(
+        "The removal of {name} cannot be undone: its customer has left. Try the step again, or "
+        "take the run over."
+    )
+
+
+class NothingToVouchFor(Conflict):
+    """No step here may be vouched for."""
+
+    code = "nothing_to_vouch_for"
+    message = _(
+        "Only readiness and cleaning can be vouched for: take the run over while it stands at "
+        "such a step, or ask on the last run of a quarantined node. {step} is no such step."
+    )
+
+
+class EvidenceMissing(Invalid):
+    """What was done and seen must be said."""
+
+    code = "evidence_missing"
+    message = _("Say in at least {least} characters what was done and seen instead of the proof.")
+
+
+class OverrideOpen(Conflict):
+    """One question at a time."""
+
+    code = "override_open"
+    message = _("{asked_by} has asked for this already; a second operator decides by {until}.")
+
+
+class OverrideDecided(Conflict):
+    """It was decided, or nobody came in time."""
+
+    code = "override_decided"
+    message = _("This override is no longer open: {how}.")
+
+
+class OverrideByTwo(Forbidden):
+    """Nobody confirms their own claim."""
+
+    code = "override_by_two"
+    message = _("You asked for this override; somebody else has to confirm or refuse it.")
+
+
+class LeakFirst(Conflict):
+    """Something of a customer may still be on the node."""
+
+    code = "leak_first"
+    message = _("{what} is not undone yet; nobody can vouch for the node before that is closed.")
+
+
+class LeakGone(Conflict):
+    """Nothing is left of it."""
+
+    code = "leak_gone"
+    message = _("This leak is gone already: {how}.")
+
+
 class NothingToRetry(Conflict):
     """The run is going back."""
 
@@ -104,3 +213,51 @@ class NoConsole(Conflict):
 
     code = "no_console"
     message = _("{site} offers no console for this server. Use the rescue system, or ask us.")
+
+
+class ThenImpossible(Invalid):
+    """A policy may not answer this kind of failure that way."""
+
+    code = "policy_impossible"
+    message = _("“{then}” makes no sense for {kind}; possible: {possible}.")
+
+
+class FigureOutOfRange(Invalid):
+    """A figure of a policy is too small or too large to be meant."""
+
+    code = "policy_figure"
+    message = _("{name} is {asked}; it may be {least} to {most}.")
+
+
+class WaitsCross(Invalid):
+    """The first wait is the shortest one, and a try has room for the longest."""
+
+    code = "policy_waits"
+    message = _(
+        "The first wait ({first} s) may be no longer than the longest ({longest} s), and the "
+        "longest must fit into a try ({tries} min)."
+    )
+
+
+class NoReplacement(Invalid):
+    """Another server is wanted, and none is allowed."""
+
+    code = "policy_no_replacement"
+    message = _(
+        "A fault of the node is to take another server, but 0 others are allowed; allow at least "
+        "1, or choose to hold or to undo."
+    )
+
+
+class PolicyExists(Conflict):
+    """There is one policy for each site and offering."""
+
+    code = "policy_exists"
+    message = _("There is a policy for {where} already; change that one.")
+
+
+class DefaultStays(Conflict):
+    """Something must apply where nothing else does."""
+
+    code = "policy_default"
+    message = _("The default policy can be changed and never removed.")

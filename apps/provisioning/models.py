@@ -45,6 +45,7 @@ class Run(realms.Public, models.Model):
     fence = models.PositiveIntegerField(default=0)
     try_deadline = models.DateTimeField(null=True)  # of this node's try
     held_at = models.DateTimeField(null=True)
+    stopped_at = models.DateTimeField(null=True)  # its deadlines stand still since then
     created_at = models.DateTimeField(db_default=NeoNow())
     ended_at = models.DateTimeField(null=True)
 
@@ -202,6 +203,8 @@ class Leak(realms.Public, models.Model):
     attempts = models.PositiveIntegerField(default=0)
     next_try_at = models.DateTimeField(null=True)
     lease_until = models.DateTimeField(null=True)
+    made_with = models.JSONField(default=dict)  # the run's outputs when the thing was made
+    took_node = models.BooleanField(default=False)  # the node is out of the pool for this alone
     since = models.DateTimeField(db_default=NeoNow())
     gone_at = models.DateTimeField(null=True)
     gone_how = models.CharField(max_length=400, default="", blank=True)

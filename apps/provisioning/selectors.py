@@ -3,16 +3,20 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from fractions import Fraction
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import F, Prefetch, Q, QuerySet
 
+from apps.core.clock import NeoNow
 from apps.core.errors import NotFound
+from apps.core.money import Money
 from apps.provisioning import blueprints
+from apps.provisioning.engine import policies
 from apps.provisioning.engine.steps import Step
-from apps.provisioning.models import Run, RunEvent, RunStep
+from apps.provisioning.models import FailurePolicy, Leak, Override, Run, RunEvent, RunStep
 from apps.provisioning.states import OPEN, RunStatus, StepStatus
 
 KNOWN_AFTER = 5  # real runs before a time is promised
@@ -91,13 +95,24 @@ def runs_needing_a_person() -> QuerySet[Run]:
     return runs(status=RunStatus.HELD).order_by("held_at", "id")
 
 
-def leaks() -> QuerySet[RunStep]:
-    """Steps that could not be undone, oldest first."""
-    return (
-        RunStep.objects.filter(status=StepStatus.LEAKED)
-        .select_related("run", "run__node", "run__site")
-        .order_by("ended_at", "id")
-    )
+def leaks(*, is_open: bool | None = None) -> QuerySet[Leak]:
+    """What could not be undone, oldest first."""
+    found = Leak.objects.select_related("run", "node", "site").order_by("since", "id")
+    return found if is_open is None else found.filter(gone_at__isnull=is_open)
+
+
+def open_overrides() -> QuerySet[Override]:
+    """What a second operator is asked to decide, soonest to expire first."""
+    waiting = Override.objects.filter(decided_at=None, expires_at__gt=NeoNow())
+    return waiting.select_related("run", "run__site").order_by("expires_at", "id")
+
+
+def open_override_of(run_id: UUID) -> Override:
+    """What a second operator may decide of a run. Raises NotFound."""
+    override = Override.objects.filter(run=run_id, decided_at=None).first()
+    if override is None:
+        raise NotFound(field="override")
+    return override
 
 
 def run_by_id(run_id: UUID) -> Run:
@@ -221,3 +236,33 @@ def progress_of_run(run: Run, times: Expectation | None, *, attempts: int = 0) -
         latest_at=run.created_at + known.long if known.long else None,
         started_at=run.created_at,
     )
+
+
+def failure_policies() -> QuerySet[FailurePolicy]:
+    """Every policy somebody has set: the widest first."""
+    return FailurePolicy.objects.select_related("site").order_by(
+        F("site__name").asc(nulls_first=True), "sku"
+    )
+
+
+@dataclass(frozen=True)
+class EffectivePolicy:
+    """What applies somewhere, and the policy it comes from; None: what the product came with."""
+
+    policy: FailurePolicy
+    source: FailurePolicy | None
+
+
+def effective_policy(*, site: UUID | None, sku: str) -> EffectivePolicy:
+    """What follows failures of an offering at a site, and where that was decided."""
+    policy = policies.policy_for(site=site, sku=sku)
+    return EffectivePolicy(policy, None if policy._state.adding else policy)
+
+
+def cost_of_leak(leak: Leak, *, at: datetime) -> Money | None:
+    """What the list would have asked for it until an instant or its end; None: it has no price."""
+    if leak.price_per_hour is None:
+        return None
+    seconds = int(((leak.gone_at or at) - leak.since).total_seconds())
+    hourly = Money(leak.price_per_hour, leak.currency)
+    return (hourly * Fraction(max(seconds, 0), 3600)).rounded_half_up()

@@ -8,7 +8,8 @@ from celery import shared_task
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
-from apps.provisioning.engine import claims, reconciler, runs, watcher
+from apps.provisioning import services
+from apps.provisioning.engine import claims, leaks, reconciler, runs, watcher
 
 log = structlog.get_logger(__name__)
 
@@ -45,8 +46,22 @@ def advance_run(run_id: str) -> None:
 def sweep_runs() -> None:
     """Wake every run that is due and that nobody holds; undo what nobody looked at in time."""
     runs.end_expired_holds()
+    services.expire_overrides()
     for run_id in claims.due_runs():
         advance_run.delay(str(run_id))
+
+
+@shared_task(platform=True)
+def sweep_leaks() -> None:
+    """Try every leak again whose time has come."""
+    for leak_id in leaks.due_leaks():
+        retry_leak.delay(str(leak_id))
+
+
+@shared_task(platform=True)
+def retry_leak(leak_id: str) -> None:
+    """Try once more to undo what was left."""
+    leaks.try_again(UUID(leak_id))
 
 
 @shared_task(platform=True)

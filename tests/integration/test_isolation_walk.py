@@ -24,7 +24,7 @@ from apps.invoicing.models import DocumentLine
 from apps.notices.models import Notice
 from apps.notices.services import tell, tell_operators
 from apps.orders.models import Order, Quote, Service
-from apps.provisioning.models import Finding, Run
+from apps.provisioning.models import FailurePolicy, Finding, Leak, Run
 from apps.tenancy import rules
 from apps.tenancy.context import platform_context, tenant_context
 from apps.tenancy.tasks import HEADER
@@ -51,7 +51,8 @@ OWNED = {
 } | {"document_id": "invoice", "invoice": "invoice"}  # fmt: skip
 SHARED = {
     name: name.removesuffix("_id")
-    for name in ("run_id", "run", "node_id", "node", "ticket_id", "ticket", "site_id", "site",
+    for name in ("run_id", "run", "leak_id", "leak", "policy_id", "policy", "override",
+                 "node_id", "node", "ticket_id", "ticket", "site_id", "site",
                  "tenant_id", "tenant", "book_id", "book", "sku", "name", "form", "verb",
                  "uidb36", "key")
 }  # fmt: skip
@@ -108,6 +109,8 @@ def world(acme: Any) -> dict[str, str]:
         tell_operators(kind="test", dedup_key="t", subject="told", body="x")
         operators = Notice.objects.filter(recipient=None).first()
         ticket, run = Ticket.objects.first(), Run.objects.first()
+        leak = Leak.objects.first()
+        policy = FailurePolicy.objects.create(sku="of-nothing")
         finding = Finding.objects.create(
             site=made.shop.site, kind="lessee", subject="n1", fix="clear_lessee", looks=2
         )
@@ -142,6 +145,8 @@ def world(acme: Any) -> dict[str, str]:
         "verb": "pause",
         "kind": "power",
         "finding": str(finding.pk),
+        "leak": str(leak.pk),
+        "policy": str(policy.pk),
         "fix_verb": "accept",
         "uidb36": "1",
         "key": "no-such-key",

@@ -1,7 +1,6 @@
 """The first page: what needs a person now, capacity at a glance, the order funnel."""
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -12,7 +11,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.access import needs
 from apps.console import cells, selectors
 from apps.console.views.capacity import capacity_table
-from apps.console.views.runs import step_labels
+from apps.console.views.leaks import leak_table
 from apps.core import show
 from apps.core.live import is_live, live, live_answer
 from apps.core.models import OutboxEvent
@@ -23,7 +22,11 @@ from apps.inventory.models import Site
 @needs("capacity.view")
 def home(request: HttpRequest) -> HttpResponse:
     """What needs a person, and how things stand; renews itself."""
-    held, leaks = selectors.held_runs(), selectors.leaks()
+    held, leaks, overrides = (
+        selectors.held_runs(),
+        selectors.open_leaks(),
+        selectors.open_overrides(),
+    )
     nodes, sites = selectors.nodes_out_of_service(), selectors.troubled_sites()
     events = selectors.late_events()
     capacity = selectors.with_queue(selectors.capacity())
@@ -31,7 +34,7 @@ def home(request: HttpRequest) -> HttpResponse:
     queued = sum(row.waiting_orders for row in capacity)
     figures = [
         _figure(_("Held runs"), held.total, "console:run_list", "?group=held", "player-pause"),
-        _figure(_("Leaks"), leaks.total, "console:run_list", "?group=leaked", "alert-triangle"),
+        _figure(_("Leaks"), leaks.total, "console:leak_list", "", "alert-triangle"),
         _figure(_("Nodes out of service"), nodes.total, "console:node_list", "", "server"),
         _figure(_("Sites in trouble"), len(sites), "console:site_list", "", "building"),
         _figure(_("Orders in queue"), queued, "console:capacity", "#queue", "clock", mild=True),
@@ -40,8 +43,12 @@ def home(request: HttpRequest) -> HttpResponse:
     tables: list[tuple[str, str, Table]] = []
     if held.rows:
         tables.append(("held", _("Held: somebody has to decide"), cells.run_table(held.rows)))
+    if overrides.rows:
+        tables.append(
+            ("overrides", _("A second operator is asked"), _override_table(overrides.rows))
+        )
     if leaks.rows:
-        tables.append(("leaks", _("Not undone: may still cost money"), _leak_table(leaks.rows)))
+        tables.append(("leaks", _("Not undone: may still cost money"), leak_table(leaks.rows)))
     if sites:
         tables.append(("sites", _("Sites in trouble"), _site_table(sites)))
     if nodes.rows:
@@ -68,35 +75,25 @@ def _figure(
     return Figure(label, number, url=reverse(name) + suffix, icon=icon, tone=tone)
 
 
-def _leak_table(steps: Sequence[Any]) -> Table:
+def _override_table(overrides: Sequence[Any]) -> Table:
+    columns = [
+        Column(_("Run")),
+        Column(_("Asked by"), hide="sm"),
+        Column(_("Evidence"), wrap=True),
+        Column(_("Expires")),
+    ]
     rows = [
         Row(
             [
-                show.stacked(cells.run_link(step.run), step.run.order_number),
-                cells.tenant_link(step.tenant, step.tenant_name),
-                show.stacked(
-                    step_labels(step.run).get(step.name, step.name), step.error or show.NOTHING
-                ),
-                show.stacked(cells.node_link(step.run.node), step.run.site.shown_name),
-                show.instant(step.ended_at),
-                _per_hour(selectors.lost_per_hour(step), step.currency),
+                show.stacked(cells.run_link(one.run), one.run.order_number),
+                one.asked_by,
+                one.evidence,
+                show.instant(one.expires_at),
             ]
         )
-        for step in steps
+        for one in overrides
     ]
-    columns = [
-        Column(_("Run")),
-        Column(_("Tenant"), hide="md"),
-        Column(_("Step"), wrap=True),
-        Column(_("Node"), hide="sm"),
-        Column(_("Since"), hide="sm"),
-        Column(_("Not earned per hour"), number=True),
-    ]
-    return Table(columns, rows, _("Leaks"))
-
-
-def _per_hour(amount: Decimal | None, currency: str | None) -> str:
-    return show.money(amount, currency) if amount is not None and currency else show.NOTHING
+    return Table(columns, rows, _("A second operator is asked"))
 
 
 def _site_table(sites: Sequence[Site]) -> Table:

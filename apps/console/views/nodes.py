@@ -45,6 +45,8 @@ PROOF = {
     "started_at": gettext_lazy("Started"),
     "ended_at": gettext_lazy("Ended"),
     "result": gettext_lazy("Result"),
+    "claimed_by": gettext_lazy("Vouched for by"),
+    "confirmed_by": gettext_lazy("Confirmed by"),
     "detail": gettext_lazy("Why"),
 }
 

@@ -14,10 +14,20 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from apps.accounts.access import needs, person
+from apps.accounts.access import needs, person, require
 from apps.console import cells, selectors
-from apps.console.actions import Action, reason_of
-from apps.core import filters, show
+from apps.console.actions import reason_of
+from apps.console.run_parts import (
+    call_table,
+    every_action,
+    notes,
+    override_actions,
+    override_table,
+    policy_source,
+    run_actions,
+)
+from apps.console.views.leaks import leak_table
+from apps.core import filters, instants, show
 from apps.core.answers import changed, drawn
 from apps.core.errors import NotFound
 from apps.core.live import is_live, live, live_answer
@@ -25,17 +35,20 @@ from apps.core.paging import paginate
 from apps.core.tables import Column, Row, StepView, Table, Term
 from apps.inventory.models import Site
 from apps.provisioning import blueprints, services
+from apps.provisioning import selectors as provisioning_selectors
 from apps.provisioning.evidence_words import in_words, points
 from apps.provisioning.models import Run, RunEvent, RunStep
-from apps.provisioning.states import RUN, RunStatus, StepStatus
+from apps.provisioning.states import RunStatus, StepStatus
+from apps.provisioning.words import what_follows
 
+LONGEST_EVIDENCE = 2000
 GROUPS = (
     ("held", gettext_lazy("Needs a person")),
     ("moving", gettext_lazy("Working")),
     ("leaked", gettext_lazy("With a leak")),
     ("ended", gettext_lazy("Ended")),
 )
-KINDS = {
+KINDS: dict[str, Any] = {
     "created": gettext_lazy("begun"),
     "started": gettext_lazy("step started"),
     "waits": gettext_lazy("waits"),
@@ -49,9 +62,23 @@ KINDS = {
     "undo failed": gettext_lazy("undoing failed"),
     "leaked": gettext_lazy("not undone"),
     "called home": gettext_lazy("the server called home"),
+    "skipped": gettext_lazy("step skipped"),
+    "taken over": gettext_lazy("taken over"),
+    "another node wanted": gettext_lazy("another node is wanted"),
+    "waits for a node": gettext_lazy("waits for another node"),
+    "override asked": gettext_lazy("a second operator is asked"),
+    "override confirmed": gettext_lazy("vouched for by two"),
+    "override refused": gettext_lazy("a second operator refused"),
+    "override expired": gettext_lazy("no second operator decided"),
+    "override taken back": gettext_lazy("asked no more"),
+    "leak assigned": gettext_lazy("the leak is looked after"),
+    "leak retried": gettext_lazy("the leak is tried again"),
+    "leak gone": gettext_lazy("the leak is gone"),
+    "node kept": gettext_lazy("the node stays in quarantine"),
     "succeeded": gettext_lazy("succeeded"),
     "ended": gettext_lazy("ended"),
 }
+EVENT_TONES = {"held": "red", "failed": "yellow", "leaked": "red", "override asked": "yellow"}
 WANTED = {
     "gpus": gettext_lazy("GPUs"),
     "gpu_model": gettext_lazy("GPU model"),
@@ -73,6 +100,7 @@ STEP_STATES = {
     StepStatus.FAILED: "failed",
     StepStatus.LEAKED: "failed",
     StepStatus.UNDONE: "undone",
+    StepStatus.SKIPPED: "undone",
 }
 
 
@@ -113,8 +141,20 @@ def run_detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
         raise NotFound()
     steps = selectors.steps_of_runs([run.pk]).get(run.pk, [])
     labels = step_labels(run)
+    user = person(request)
+    leaks, overrides = selectors.leaks_of_run(run), selectors.overrides_of_run(run)
+    policy = provisioning_selectors.effective_policy(site=run.site_id, sku=run.sku)
     context = {
         "run": run,
+        "notes": notes(run, leaks, overrides),
+        "follows": [Term(kind, text) for kind, text in what_follows(run, policy.policy)]
+        if run.ended_at is None
+        else [],
+        "policy_source": policy_source(policy),
+        "policy_url": f"{reverse('console:policy_list')}?site={run.site_id}&offering={run.sku}",
+        "leaks": leak_table(leaks) if leaks else None,
+        "overrides": override_table(overrides, labels) if overrides else None,
+        "calls": call_table(selectors.calls_of_run(run)),
         "status": cells.run_badge(run),
         "stepper": stepper(run, steps),
         "terms": _run_terms(run),
@@ -125,32 +165,73 @@ def run_detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
             if step.status != StepStatus.PENDING or step.attempts
         ],
         "events": event_table(run, selectors.run_events(run)),
-        "actions": _actions(run) if person(request).may("run.act") else [],
+        "actions": [*run_actions(run, user), *override_actions(run, overrides, user)],
     }
-    leaked = any(step.status == StepStatus.LEAKED for step in steps)
+    leaked = any(leak.gone_at is None for leak in leaks)
     part = live(
         request,
         busy=run.status in (RunStatus.FORWARD, RunStatus.UNDOING),
-        ended=run.ended_at is not None and not leaked,
+        ended=run.ended_at is not None and not leaked and not overrides,
     )
     if is_live(request):
         return live_answer(request, "console/run_detail.html#live", context, part, has_actions=True)
-    return render(request, "console/run_detail.html", {**context, "part": part})
+    page = {**context, "part": part, "dialogs": every_action(run, user)}
+    return render(request, "console/run_detail.html", page)
 
 
 @require_POST
 @needs("run.act")
 def run_act(request: HttpRequest, run_id: UUID, verb: str) -> HttpResponse:
-    """Retry the step or undo all: with a reason, in the person's name."""
+    """What an operator decides about a run: with a reason, in the person's name."""
     decisions: dict[str, tuple[Callable[..., Any], str]] = {
-        "retry": (services.retry_step, _("The step is tried again.")),
+        "retry": (services.retry_step, _("The run goes on.")),
+        "skip": (services.skip_step, _("The step is skipped.")),
+        "replace": (_replace, _("Another node is taken once all is undone here.")),
         "undo": (services.undo_run, _("Everything the run made is being undone.")),
+        "take-over": (services.take_over, _("The run is yours until you hand it back.")),
+        "vouch": (_vouch, _("A second operator is asked.")),
+        "confirm": (_confirm, _("Both of you vouch for it.")),
+        "refuse": (_refuse, _("It is refused; nothing has changed.")),
     }
     if verb not in decisions:
         raise NotFound()
     decide, message = decisions[verb]
-    decide(run_id=run_id, actor=person(request), reason=reason_of(request))
+    if decide in (_replace, _vouch, _confirm, _refuse):
+        decide(request, run_id)
+    else:
+        decide(run_id=run_id, actor=person(request), reason=reason_of(request))
     return changed(request, reverse("console:run_detail", args=[run_id]), message)
+
+
+def _replace(request: HttpRequest, run_id: UUID) -> None:
+    services.replace_node(
+        run_id=run_id,
+        actor=person(request),
+        reason=reason_of(request),
+        blames_node=request.POST.get("blame") == "yes",
+    )
+
+
+def _vouch(request: HttpRequest, run_id: UUID) -> None:
+    require(person(request), "run.override")
+    evidence = request.POST.get("evidence", "").replace("\x00", "")[:LONGEST_EVIDENCE]
+    services.ask_override(run_id=run_id, actor=person(request), evidence=evidence)
+
+
+def _confirm(request: HttpRequest, run_id: UUID) -> None:
+    require(person(request), "run.override")
+    override = provisioning_selectors.open_override_of(run_id)
+    services.confirm_override(
+        override_id=override.pk, actor=person(request), reason=reason_of(request)
+    )
+
+
+def _refuse(request: HttpRequest, run_id: UUID) -> None:
+    require(person(request), "run.override")
+    override = provisioning_selectors.open_override_of(run_id)
+    services.refuse_override(
+        override_id=override.pk, actor=person(request), reason=reason_of(request)
+    )
 
 
 def stepper(run: Run, steps: Sequence[RunStep]) -> list[StepView]:
@@ -188,10 +269,10 @@ def event_table(run: Run, events: Sequence[RunEvent]) -> Table:
                 show.instant(event.at, seconds=True),
                 labels.get(event.step, event.step) or show.NOTHING,
                 KINDS.get(event.kind, event.kind.replace("_", " ")),
-                event.detail or show.NOTHING,
+                in_words(event.detail) or show.NOTHING,
                 event.actor or _("the engine"),
             ],
-            tone={"held": "red", "failed": "yellow", "leaked": "red"}.get(event.kind, ""),
+            tone=EVENT_TONES.get(event.kind, ""),
         )
         for event in events
     ]
@@ -219,8 +300,15 @@ def _run_terms(run: Any) -> list[Term]:
         Term(_("Begun"), show.instant(run.created_at, seconds=True)),
         Term(_("Ended"), show.instant(run.ended_at, seconds=True)),
         Term(_("Next try"), waits or show.instant(run.next_try_at, seconds=True)),
-        Term(_("This node's tries end"), show.instant(run.try_deadline)),
+        Term(
+            _("Undoing may take until") if run.outcome else _("This node's tries end"),
+            show.instant(run.try_deadline),
+            _("stands still since {since}").format(since=instants.in_zone(run.stopped_at)[0])
+            if run.stopped_at and run.ended_at is None
+            else "",
+        ),
         Term(_("Held since"), show.instant(run.held_at)),
+        *([Term(_("Taken over by"), run.owner)] if run.owner else []),
         Term(_("Claims"), run.fence),
     ]
 
@@ -265,6 +353,7 @@ def _step_detail(step: RunStep, labels: dict[str, str]) -> StepDetail:
                 if at is not None
             ),
             *([Term(_("Took"), show.duration(lasted))] if lasted is not None else []),
+            *([Term(_("Skipped because"), step.skip_reason)] if step.skip_reason else []),
         ],
         evidence=_evidence(step.evidence) if step.evidence else None,
         output=plain(step.output) if step.output else "",
@@ -289,7 +378,7 @@ def _evidence(items: Sequence[dict[str, Any]]) -> Table:
                 in_words(item.get("item")),
                 in_words(plain(item.get("wanted"))),
                 in_words(plain(item.get("seen"))),
-                _verdict(item.get("ok")),
+                _verdict(item),
             ],
             tone="red" if item.get("ok") is False else "",
         )
@@ -299,22 +388,11 @@ def _evidence(items: Sequence[dict[str, Any]]) -> Table:
     return Table(columns, rows, _("Evidence"))
 
 
-def _verdict(ok: Any) -> Any:
+def _verdict(item: dict[str, Any]) -> Any:
+    ok = item.get("ok")
+    if item.get("claimed_by"):
+        by = f"{item['claimed_by']}, {item.get('confirmed_by')}"
+        return show.stacked(show.badge("vouched", _("vouched for"), tone="yellow"), by)
     if ok is None:
         return show.badge("unverifiable", _("not verifiable"))
     return show.badge("passed", _("as agreed")) if ok else show.badge("failed", _("differs"))
-
-
-def _actions(run: Run) -> list[Action]:
-    found = []
-    if run.status in (RunStatus.HELD, RunStatus.FORWARD):
-        text = _("Ends a hold and cuts waiting short: the run goes on from the step it stands at.")
-        found.append(_action(run, "retry", _("Try the step again"), text, "primary"))
-    if RUN.can(run.status, "undo"):
-        text = _("Takes back every step in reverse; the customer is told and never charged.")
-        found.append(_action(run, "undo", _("Undo everything"), text, "danger"))
-    return found
-
-
-def _action(run: Run, verb: str, label: str, text: str, tone: str) -> Action:
-    return Action(verb, label, reverse("console:run_act", args=[run.pk, verb]), text, tone)

@@ -99,8 +99,11 @@ def held_until(*, service: UUID) -> datetime | None:
 
 
 @transaction.atomic
-def release(*, service: UUID) -> Allocation | None:
+def release(*, service: UUID, left_at: datetime | None = None) -> Allocation | None:
     """End the service's hold on its node; the node is `cleaning` until proven clean.
+
+    `left_at` says since when nothing of the customer has been wanted there, if that was earlier:
+    a cleaning after it counts.
 
     A node already quarantined or in maintenance stays there. None when nothing was held: safe to
     repeat.
@@ -114,9 +117,9 @@ def release(*, service: UUID) -> Allocation | None:
     if allocation is None:
         return None
     node = locked(allocation.node_id)
-    now = clock.now()
-    allocation.released_at = now
-    allocation.during = TimestamptzRange(allocation.during.lower, max(now, allocation.during.lower))
+    lower = allocation.during.lower
+    allocation.released_at = max(left_at or clock.now(), lower)
+    allocation.during = TimestamptzRange(lower, allocation.released_at)
     allocation.save(update_fields=["released_at", "during"])
     if NODE.can(node.status, "release"):
         moved(node, "release")
@@ -130,6 +133,7 @@ def replace_allocation(
     resource_class: str,
     traits: Iterable[str],
     gpus_each: int | None = None,
+    left_at: datetime | None = None,
 ) -> Allocation:
     """Give the service another node of the same site and end its hold on the old one.
 
@@ -145,7 +149,7 @@ def replace_allocation(
     )
     if latest is None:
         raise NothingAllocated()
-    release(service=service)
+    release(service=service, left_at=left_at)
     (allocation,) = allocate(
         site=latest.node.site,
         resource_class=resource_class,

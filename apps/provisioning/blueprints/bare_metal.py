@@ -61,9 +61,11 @@ BARE_METAL = Blueprint(
     name="bare_metal",
     version=1,
     makes="bare_metal",
+    cleans="deploy",
     replaces_nodes=True,
     on_success=_nothing_more,
     on_undone=settle_undone,
+    on_node_left=node_moves.recycle_if_proven,
     steps=(
         server.CLAIM,
         server.VALIDATE,

@@ -49,7 +49,9 @@ def deploy(work: Work) -> Outcome:
 
 def undeploy(work: Work) -> Outcome:
     """Nothing of ours is on the node any more, and it has been cleaned."""
-    CallHome.objects.filter(run=work.run, revoked_at=None).update(revoked_at=work.now)
+    CallHome.objects.filter(run=work.run, node=work.server, revoked_at=None).update(
+        revoked_at=work.now
+    )
     return node_moves.remove_and_clean(work, since=work.step.started_at or work.run.created_at)
 
 

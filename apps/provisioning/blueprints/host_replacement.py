@@ -21,7 +21,7 @@ from apps.orders.states import ServiceState
 from apps.provisioning import evidence_words as words
 from apps.provisioning.blueprints import server
 from apps.provisioning.blueprints.bare_metal import access_of, settle_undone
-from apps.provisioning.blueprints.node_moves import MOVING, REMOVABLE, proof
+from apps.provisioning.blueprints.node_moves import MOVING, REMOVABLE, proof, recycle_if_proven
 from apps.provisioning.engine import journal
 from apps.provisioning.engine.steps import Blueprint, Done, Outcome, Step, Wait, Work
 from apps.provisioning.models import Run
@@ -155,6 +155,7 @@ HOST_REPLACEMENT = Blueprint(
     replaces_nodes=True,
     on_success=_resumed,
     on_undone=_without_host,
+    on_node_left=recycle_if_proven,
     steps=(
         Step(
             "leave_host",

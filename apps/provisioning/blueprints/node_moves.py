@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
+from apps.core import clock
 from apps.core.errors import NodeFault
 from apps.inventory import services as inventory
 from apps.inventory.errors import NotProvenClean
@@ -17,7 +18,7 @@ from apps.inventory.states import NodeStatus
 from apps.provisioning.engine import journal
 from apps.provisioning.engine.policies import policy_of
 from apps.provisioning.engine.quarantine import quarantine_node
-from apps.provisioning.engine.steps import Done, Outcome, Wait, Work
+from apps.provisioning.engine.steps import Claim, Done, Outcome, Wait, Work
 from apps.provisioning.models import Run, RunEvent, RunStep
 
 REMOVABLE = (
@@ -39,6 +40,24 @@ def proof(
     """One line of evidence; `ok` None: it could not be checked, unsaid: both are equal."""
     verdict = wanted == seen if isinstance(ok, EllipsisType) else ok
     return {"item": item, "wanted": wanted, "seen": seen, "ok": verdict}
+
+
+def vouched(item: str, claim: Claim) -> dict[str, Any]:
+    """A line of evidence that two people stand for: never taken for something measured."""
+    by = {"claimed_by": claim.claimed_by, "confirmed_by": claim.confirmed_by}
+    return proof(item, "", claim.evidence, ok=None) | by
+
+
+def claimed_cleaning(claim: Claim) -> dict[str, Any]:
+    """In the place of the proof of a cleaning: the word of two people, by name."""
+    return {
+        "result": "claimed",
+        "steps": [claim.evidence],
+        "started_at": claim.at.isoformat(),
+        "ended_at": claim.at.isoformat(),
+        "claimed_by": claim.claimed_by,
+        "confirmed_by": claim.confirmed_by,
+    }
 
 
 def remove_and_clean(work: Work, *, since: datetime) -> Outcome:
@@ -133,7 +152,7 @@ def recycle_if_proven(run: Run) -> None:
     given = run.inputs.get("undo:deploy") or run.inputs.get("remove") or {}
     cleaning = given.get("cleaning")
     if cleaning is None and not run.steps.filter(name__in=("deploy", "remove"), attempts__gt=0):
-        cleaning = never_used(run.ended_at or run.created_at, is_simulated=run.site.is_simulated)
+        cleaning = never_used(run.ended_at or clock.now(), is_simulated=run.site.is_simulated)
     try:
         with transaction.atomic():
             inventory.recycle(node=node, proof=cleaning or {"result": "none"})

@@ -18,7 +18,9 @@ from apps.provisioning.readiness import compare, hardware_of, item
 def prove_ready(work: Work) -> Outcome:
     """The server has called home and is what was bought; each item is kept as evidence."""
     invitation = (
-        CallHome.objects.filter(run=work.run, revoked_at=None, received_at__isnull=False)
+        CallHome.objects.filter(
+            run=work.run, node=work.server, revoked_at=None, received_at__isnull=False
+        )
         .order_by("-received_at")
         .first()
     )

@@ -58,24 +58,33 @@ def due_runs(limit: int = 100) -> list[UUID]:
 
 
 def current(run: Run) -> Run:
-    """The run as it is now, if the claim still holds; raises LostClaim."""
-    fresh = Run.objects.select_related("site", "node").filter(pk=run.pk, fence=run.fence).first()
+    """The run as it is now, if the claim still holds and nobody took the run over; raises
+    LostClaim.
+    """
+    fresh = Run.objects.select_related("site", "node").filter(_mine(run)).first()
     if fresh is None:
         raise LostClaim
     return fresh
 
 
 def locked(run: Run) -> Run:
-    """The run's row, locked, if the claim still holds; raises LostClaim."""
+    """The run's row, locked, if the claim still holds and nobody took the run over; raises
+    LostClaim.
+    """
     fresh = (
         Run.objects.select_for_update(of=("self",))
         .select_related("site", "node")
-        .filter(pk=run.pk, fence=run.fence)
+        .filter(_mine(run))
         .first()
     )
     if fresh is None:
         raise LostClaim
     return fresh
+
+
+def _mine(run: Run) -> Q:
+    """Claimed by us, and still moving: what a person holds, no worker writes."""
+    return Q(pk=run.pk, fence=run.fence, status__in=MOVING)
 
 
 def give_back(run: Run) -> None:
@@ -85,7 +94,7 @@ def give_back(run: Run) -> None:
 
 def put_off(run: Run, *, seconds: float) -> None:
     """Give the run back and let nobody touch it for a while: something unforeseen happened here."""
-    Run.objects.filter(pk=run.pk, fence=run.fence).update(
+    Run.objects.filter(_mine(run)).update(
         lease_until=None, next_try_at=clock.now() + timedelta(seconds=seconds)
     )
 

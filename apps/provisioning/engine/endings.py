@@ -1,6 +1,6 @@
 """How a try ends when it does not succeed: another node, a person, or everything undone."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import structlog
@@ -8,17 +8,18 @@ from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
 from apps.core import clock
+from apps.core.errors import FailureKind
 from apps.inventory import services as inventory
 from apps.inventory.errors import OutOfCapacity
 from apps.notices import services as notices
 from apps.orders import services as orders
-from apps.orders.models import Condition, IfUnavailable
+from apps.orders.models import Condition
 from apps.provisioning import blueprints
-from apps.provisioning.engine import claims, journal
-from apps.provisioning.engine.policies import policy_of
+from apps.provisioning.engine import claims, journal, pauses
+from apps.provisioning.engine.policies import decision, policy_of, replacements_allowed
 from apps.provisioning.engine.quarantine import quarantine_node
 from apps.provisioning.engine.steps import Blueprint, Step
-from apps.provisioning.models import Run, RunStep
+from apps.provisioning.models import Leak, Run, RunStep, Then
 from apps.provisioning.states import RUN, RunStatus, StepStatus
 
 log = structlog.get_logger(__name__)
@@ -28,21 +29,43 @@ FAILED = "failed"
 CANCELLED = "cancelled"
 
 
+def follow(run: Run, step: Step, then: str, reason: str) -> bool:
+    """Do what the policy says of a step that cannot go on.
+
+    A removal is never given up, whatever the policy: a person looks, or its node is quarantined.
+    """
+    if then == Then.HOLD:
+        return hold(run, step, reason)
+    if then == Then.REPLACE:
+        return give_up_on_node(run, step, reason)
+    if blueprints.get(run.blueprint, run.version).removes:
+        return hold(run, step, reason)
+    with transaction.atomic():
+        fresh = claims.locked(run)
+        if fresh.status == RunStatus.FORWARD:
+            start_undo(fresh, FAILED, f"{step.name}: {reason}")
+    return True
+
+
 def give_up_on_node(run: Run, step: Step, reason: str) -> bool:
     """The node is to blame: quarantine it, undo what was done on it, then take another
-    or give up.
+    or do what comes after the last one.
     """
+    policy = policy_of(run)
+    blueprint = blueprints.get(run.blueprint, run.version)
+    replaces = blueprint.replaces_nodes
+    allowed = replacements_allowed(policy, run) if replaces else 0
+    is_last = run.replacements >= allowed
+    if replaces and is_last and policy.after_last_try == Then.HOLD:
+        return hold(run, step, f"the last of {run.replacements + 1} nodes: {reason}")
     with transaction.atomic():
         fresh = claims.locked(run)
         if fresh.status != RunStatus.FORWARD:
             return True
-        blueprint = blueprints.get(run.blueprint, run.version)
-        replaces = blueprint.replaces_nodes
-        allowed = int(run.wanted["max_replacements"]) if replaces else 0
-        outcome = REPLACE if fresh.replacements < allowed else FAILED
+        outcome = FAILED if is_last else REPLACE
         orders.show_condition(  # locks the service, which goes before its nodes
             service_id=run.service,
-            condition=Condition.REPLACING if outcome == REPLACE else Condition.LOOKED_AT,
+            condition=Condition.LOOKED_AT if is_last else Condition.REPLACING,
         )
         if blueprint.risks_node:
             quarantine_node(fresh, f"{step.name}: {reason}")
@@ -50,26 +73,13 @@ def give_up_on_node(run: Run, step: Step, reason: str) -> bool:
     return True
 
 
-def give_up(run: Run, reason: str) -> bool:
-    """Undo everything; the customer is told and pays nothing. A removal is never given up: a person
-    looks.
-    """
-    blueprint = blueprints.get(run.blueprint, run.version)
-    if blueprint.removes:
-        return hold(run, blueprint.step(run.position), reason)
-    with transaction.atomic():
-        fresh = claims.locked(run)
-        if fresh.status == RunStatus.FORWARD:
-            start_undo(fresh, FAILED, reason)
-    return True
-
-
 def start_undo(run: Run, outcome: str, reason: str, *, actor: str = "") -> None:
     """Turn a locked run around; inside the caller's transaction, in the run's tenant."""
     RUN.move(run, "undo")
-    run.outcome, run.reason = outcome, reason[:500]
-    run.next_try_at = clock.now()
-    run.held_at = None
+    now = clock.now()
+    run.outcome, run.reason, run.owner = outcome, reason[:500], ""
+    run.next_try_at, run.held_at, run.stopped_at = now, None, None
+    run.try_deadline = now + timedelta(minutes=policy_of(run).undo_minutes)
     run.save()
     keeps = blueprints.get(run.blueprint, run.version).keeps_node
     if outcome != REPLACE and not keeps:  # capacity and quota are returned; the node is cleaned
@@ -82,14 +92,15 @@ def hold(run: Run, step: Step, reason: str) -> bool:
     held up.
     """
     if not blueprints.get(run.blueprint, run.version).risks_node:
-        return give_up(run, f"{step.name}: {reason}")
+        return follow(run, step, Then.UNDO, reason)
     with transaction.atomic():
         fresh = claims.locked(run)
         RUN.move(fresh, "hold")
         now = clock.now()
         fresh.reason, fresh.held_at = f"{step.name}: {reason}"[:500], now
-        fresh.next_try_at = now + timedelta(hours=policy_of(run).hold_hours)
+        fresh.next_try_at = _until_undone(fresh, now)
         fresh.lease_until = None
+        pauses.stop(fresh)
         fresh.save()
         orders.show_condition(service_id=run.service, condition=Condition.LOOKED_AT)
         journal.write(run, "held", step=step.name, detail=reason)
@@ -106,14 +117,33 @@ def hold(run: Run, step: Step, reason: str) -> bool:
     return False
 
 
+def _until_undone(run: Run, now: datetime) -> datetime | None:
+    """When a held run is undone by itself; a removal never is: it would leave the server."""
+    if blueprints.get(run.blueprint, run.version).removes:
+        return None
+    return now + timedelta(hours=policy_of(run).hold_hours)
+
+
 def all_undone(run: Run, blueprint: Blueprint) -> bool:
     """Everything is undone: go on with another node, or end."""
     with transaction.atomic():
         fresh = claims.locked(run)
         if fresh.outcome == REPLACE:
+            leak = Leak.objects.filter(run=run.pk, gone_at=None).first()
+            if leak is not None:  # it still takes the service's place at the site
+                return hold(run, blueprint.named(leak.step), f"not undone: {leak.what}")
             return _replace(fresh, blueprint)
         _end_undone(fresh, blueprint)
     return False
+
+
+def go_on_without_leak(run: Run) -> None:
+    """A locked run that was held for its last leak takes another node now."""
+    is_waiting = run.status == RunStatus.HELD and run.outcome == REPLACE and not run.owner
+    if is_waiting and not Leak.objects.filter(run=run.pk, gone_at=None).exists():
+        RUN.move(run, "undo")
+        run.next_try_at, run.held_at = clock.now(), None
+        run.save()
 
 
 def _end_undone(run: Run, blueprint: Blueprint) -> None:
@@ -137,13 +167,18 @@ def _replace(run: Run, blueprint: Blueprint) -> bool:
                 service=run.service,
                 resource_class=run.wanted["resource_class"],
                 traits=run.wanted["traits"],
+                left_at=journal.last(run, "undo"),
             )
     except OutOfCapacity as error:
-        if run.wanted.get("if_unavailable") == IfUnavailable.QUEUE:
+        then = decision(policy_of(run), FailureKind.NO_CAPACITY, run)
+        if then == Then.QUEUE:
             return _wait_for_a_node(run, error.detail)
+        if then == Then.HOLD:
+            return hold(run, blueprint.step(0), error.detail)
         run.outcome, run.reason = FAILED, f"{run.reason}; {error.detail}"[:500]
         _end_undone(run, blueprint)
         return False
+    blueprint.on_node_left(run)
     _begin_again(run, allocation.node_id)
     orders.describe_service(
         service_id=run.service, node_id=allocation.node_id, node_name=allocation.node.name
@@ -175,7 +210,7 @@ def _begin_again(run: Run, node_id: UUID) -> None:
     run.try_deadline = None
     run.next_try_at = clock.now()
     run.save()
-    RunStep.objects.filter(run=run).exclude(status=StepStatus.LEAKED).update(
+    RunStep.objects.filter(run=run).update(  # what leaked of the last node is a row of its own
         status=StepStatus.PENDING,
         attempts=0,
         started_at=None,
@@ -184,4 +219,7 @@ def _begin_again(run: Run, node_id: UUID) -> None:
         intent_at=None,
         output={},
         evidence=[],
+        error_kind="",
+        error="",
+        skip_reason="",
     )

@@ -24,6 +24,7 @@ from apps.provisioning.engine import (
     failpoints,
     failures,
     journal,
+    pauses,
     undoing,
     watcher,
 )
@@ -56,6 +57,7 @@ def advance(run_id: UUID) -> bool:
                 pass
             claims.give_back(run)
         except claims.LostClaim:
+            claims.give_back(run)  # where a person took the run over; another's claim stays
             log.info("run.claim_lost")
         except Exception:
             log.exception("run.crashed")
@@ -76,9 +78,12 @@ def _advance_once(run: Run) -> bool:
     """One step forward or back; True when there is more to do at once."""
     fresh = claims.current(run)
     if fresh.site.status != SiteStatus.ACTIVE:
-        return failures.pause(run, "site is paused")
-    if fresh.site.failing_since is not None:
-        return failures.wait_for_site(run)  # the watcher finds out when it answers again
+        return pauses.wait_for_site(run, "site is paused")
+    if fresh.site.failing_since is not None:  # the watcher finds out when it answers again
+        return pauses.wait_for_site(run, "site does not answer")
+    if fresh.stopped_at is not None:
+        pauses.go_on(run)
+        return True
     blueprint = blueprints.get(fresh.blueprint, fresh.version)
     if fresh.status == RunStatus.FORWARD:
         return _forward(fresh, blueprint)
@@ -92,7 +97,7 @@ def _forward(run: Run, blueprint: Blueprint) -> bool:
     work = intend(run, step, position=run.position)
     failpoints.reach(step.name, "intent")
     if work.step.deadline and work.now > work.step.deadline:
-        return endings.give_up_on_node(run, step, step.late)
+        return failures.late(run, step)
     try:
         outcome = step.do(work)
     except OutsideError as error:
@@ -107,7 +112,8 @@ def _forward(run: Run, blueprint: Blueprint) -> bool:
         return _store(run, blueprint, step, outcome)
     except AppError as error:  # what the step wanted to store was refused: another act came first
         log.info("step.overtaken", step=step.name, detail=error.detail)
-        return failures.pause(run, error.detail, seconds=2)
+        claims.put_off(run, seconds=2)
+        return False
 
 
 def _as_outside(error: AppError) -> OutsideError:
@@ -125,29 +131,36 @@ def _store(run: Run, blueprint: Blueprint, step: Step, outcome: Outcome) -> bool
         if fresh.status != RunStatus.FORWARD:  # cancelled while we were outside
             return True
         record = RunStep.objects.select_for_update().get(run=run, position=fresh.position)
-        _finish_record(record, outcome)
+        finish_record(record, outcome)
         fresh.inputs = {**fresh.inputs, step.name: outcome.stored}
-        fresh.position += 1
         journal.write(run, "done", step=step.name, detail=outcome.detail)
         if outcome.then is not None:
             outcome.then()
-        is_last = fresh.position == len(blueprint.steps)
-        if is_last:
-            RUN.move(fresh, "succeed")
-            fresh.ended_at, fresh.next_try_at, fresh.lease_until = clock.now(), None, None
-            blueprint.on_success(fresh)
-            journal.write(run, "succeeded")
-        else:
-            fresh.next_try_at = clock.now()
-        fresh.save()
-        if not is_last:
-            _show_progress(fresh)
+        is_last = step_over(fresh, blueprint)
         failpoints.reach(step.name, "outcome")
     failpoints.reach(step.name, "commit")
     return not is_last
 
 
-def _finish_record(record: RunStep, outcome: Done) -> None:
+def step_over(run: Run, blueprint: Blueprint) -> bool:
+    """Let a locked run go on behind the step it stands at; True when that was the last one."""
+    run.position += 1
+    is_last = run.position == len(blueprint.steps)
+    if is_last:
+        RUN.move(run, "succeed")
+        run.ended_at, run.next_try_at, run.lease_until = clock.now(), None, None
+        blueprint.on_success(run)
+        journal.write(run, "succeeded")
+    else:
+        run.next_try_at = clock.now()
+    run.save()
+    if not is_last:
+        _show_progress(run)
+    return is_last
+
+
+def finish_record(record: RunStep, outcome: Done) -> None:
+    """Store what came of a locked step that is at work."""
     STEP.move(record, "finish")
     record.ended_at = clock.now()
     record.output, record.evidence = outcome.stored, outcome.evidence
@@ -194,5 +207,8 @@ def end_expired_holds() -> None:
     for run in expired[:100]:
         with tenant_context(tenant_by_id(run.tenant)), transaction.atomic():
             fresh = Run.objects.select_for_update(skip_locked=True).filter(pk=run.pk).first()
-            if fresh is not None and fresh.status == RunStatus.HELD:
-                endings.start_undo(fresh, endings.FAILED, f"nobody decided in time: {fresh.reason}")
+            if fresh is None or fresh.status != RunStatus.HELD or fresh.next_try_at is None:
+                continue
+            if fresh.next_try_at <= clock.now():
+                outcome = fresh.outcome if fresh.outcome == endings.CANCELLED else endings.FAILED
+                endings.start_undo(fresh, outcome, f"nobody decided in time: {fresh.reason}")

@@ -151,11 +151,16 @@ class Step:
     leaves: Callable[[Run, Node | None], str] | None = None
 
 
+def _nothing(run: Run) -> None:
+    """Nothing more is to be done."""
+
+
 @dataclass(frozen=True)
 class Blueprint:
     """A versioned list of steps and what happens at its ends, in the transaction of the last step.
 
-    `on_success` and `on_undone` run in the run's tenant. `makes` and `removes` name the service
+    `on_success` and `on_undone` run in the run's tenant, and so does `on_node_left` when another
+    node was taken and the old one, still the run's, is free. `makes` and `removes` name the service
     model whose orders, or terminations, it serves; `verb` with `serves` is what a person asks for
     of a service of that model. `wanted_in` are the ledger states in which the work makes sense,
     `shows` what the customer sees meanwhile. Work that `keeps_node` leaves it the service's own
@@ -168,6 +173,7 @@ class Blueprint:
     steps: tuple[Step, ...]
     on_success: Callable[[Run], None]
     on_undone: Callable[[Run], None]
+    on_node_left: Callable[[Run], None] = _nothing
     replaces_nodes: bool = False
     makes: str = ""
     removes: str = ""
@@ -177,7 +183,12 @@ class Blueprint:
     shows: str = Condition.WORKING
     keeps_node: bool = False
     risks_node: bool = True
+    cleans: str = ""  # the step that cleans the node, by doing or by being undone
 
     def step(self, position: int) -> Step:
         """The step at a position, from 0."""
         return self.steps[position]
+
+    def named(self, name: str) -> Step:
+        """The step of a name. Raises StopIteration when there is none."""
+        return next(step for step in self.steps if step.name == name)

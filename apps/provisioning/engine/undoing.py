@@ -2,22 +2,20 @@
 included.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import structlog
 from django.db import transaction
 
 from apps.core import clock
 from apps.core.errors import FailureKind, OutsideError, Unknown
-from apps.provisioning.engine import claims, endings, failpoints, failures, journal, watcher
+from apps.provisioning.engine import claims, endings, failpoints, journal, leaks, pauses, watcher
 from apps.provisioning.engine.intents import intend
-from apps.provisioning.engine.quarantine import quarantine_node
 from apps.provisioning.engine.steps import Blueprint, Done, Wait
 from apps.provisioning.models import Run, RunStep
 from apps.provisioning.states import STEP, StepStatus
 
 log = structlog.get_logger(__name__)
-UNDO_LIMIT = timedelta(minutes=45)
 
 
 def next_to_undo(run: Run) -> RunStep | None:
@@ -43,10 +41,10 @@ def backward(run: Run, blueprint: Blueprint) -> bool:
     try:
         outcome = step.undo(work)
     except OutsideError as error:
-        return _undo_failed(run, record, error)
+        return _undo_failed(run, blueprint, record, error)
     except Exception as error:
         log.exception("undo.crashed", step=step.name)
-        return _undo_failed(run, record, Unknown(f"{type(error).__name__}: {error}"))
+        return _undo_failed(run, blueprint, record, Unknown(f"{type(error).__name__}: {error}"))
     failpoints.reach(step.name, "undo-effect")
     if isinstance(outcome, Wait):
         with transaction.atomic():
@@ -83,20 +81,20 @@ def _store_undone(run: Run, record: RunStep, detail: str, outcome: Done | None =
     return True
 
 
-def _undo_failed(run: Run, record: RunStep, error: OutsideError) -> bool:
+def _undo_failed(run: Run, blueprint: Blueprint, record: RunStep, error: OutsideError) -> bool:
     """Undo goes on trying; what cannot be undone in time becomes a visible leak and the rest is
     undone.
     """
     log.warning("undo.failed", step=record.name, kind=error.kind, detail=error.detail)
     if error.kind == FailureKind.SITE_UNREACHABLE:
-        return failures.site_silent(run, error)
+        return pauses.site_silent(run, error.detail)
     with transaction.atomic():
         fresh = claims.locked(run)
         record = RunStep.objects.select_for_update().get(pk=record.pk)
         record.error_kind, record.error = error.kind, error.detail[:1000]
-        began = _undo_began(run)
+        in_time = fresh.try_deadline is None or clock.now() < fresh.try_deadline
         patient = error.kind in (FailureKind.TRANSIENT, FailureKind.UNKNOWN)
-        if patient and clock.now() - began < UNDO_LIMIT:
+        if patient and in_time:
             record.save()
             wait = min(300, 5 * 2 ** min(record.attempts, 6))
             fresh.next_try_at = clock.now() + timedelta(seconds=wait)
@@ -107,11 +105,5 @@ def _undo_failed(run: Run, record: RunStep, error: OutsideError) -> bool:
         STEP.move(record, "leak")
         record.ended_at = clock.now()
         record.save()
-        quarantine_node(fresh, f"{record.name} could not be undone: {error.detail}")
-        journal.write(run, "leaked", step=record.name, detail=error.detail)
+        leaks.record(fresh, blueprint.step(record.position), record, error.detail)
     return True
-
-
-def _undo_began(run: Run) -> datetime:
-    began = journal.last(run, "undo")
-    return began or clock.now()

@@ -11,7 +11,7 @@ from apps.inventory.models import GPU, NIC, Node
 from apps.orders.models import Order, QueueEntry, Service
 from apps.orders.services.limits import ensure_tenant_limit
 from apps.provisioning.engine import journal
-from apps.provisioning.models import Finding, Run, RunStep
+from apps.provisioning.models import Finding, Leak, Run, RunStep
 from apps.provisioning.states import RunStatus, StepStatus
 from apps.tenancy.context import platform_context, tenant_context
 from apps.tenancy.models import Tenant
@@ -105,6 +105,19 @@ def a_leaked_run(service: Service) -> Run:
         status=StepStatus.LEAKED, ended_at=run.created_at, error="the node does not answer"
     )
     Run.objects.filter(pk=run.pk).update(status=RunStatus.UNDOING)
+    Leak.objects.create(
+        run=run,
+        tenant=run.tenant,
+        service=run.service,
+        site=run.site,
+        node=run.node,
+        step="deploy",
+        what=f"instance {run.service}",
+        detail="the node does not answer",
+        price_per_hour=32000,
+        currency="KRW",
+        since=run.created_at,
+    )
     run.refresh_from_db()
     return run
 

@@ -29,7 +29,7 @@ PLAIN = ("finding_list",
 )  # fmt: skip
 LISTS = ("finding_list", "order_list", "run_list", "node_list", "tenant_list", "audit")
 LIVE = ("home", "capacity", "node_map")
-MOST_QUERIES = 12
+MOST_QUERIES = 13
 
 
 def url(name: str, *args: Any) -> str:
