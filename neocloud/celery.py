@@ -30,6 +30,7 @@ app.conf.beat_schedule = {
     "sweep-leaks": _every(15.0, "apps.provisioning.tasks.sweep_leaks"),
     "serve-queues": _every(5.0, "apps.orders.tasks.serve_queues"),
     "serve-deadlines": _every(5.0, "apps.orders.tasks.serve_deadlines"),
+    "work-invoice-runs": _every(2.0, "apps.invoicing.tasks.work_invoice_runs"),
     "send-notices": _every(5.0, "apps.notices.tasks.send_notices"),
     "forget-answers": _every(600.0, "apps.core.tasks.forget_answers_of_platform"),
     "seal-audit": _every(30.0, "apps.audit.tasks.seal_platform"),

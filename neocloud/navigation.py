@@ -190,6 +190,13 @@ FINANCE: tuple[Section, ...] = (
                 "catalog.view",
                 ("finance:price_book",),
             ),
+            Item(
+                _("Contracts"),
+                "finance:contracts",
+                "tag",
+                "catalog.view",
+                ("finance:contract", "finance:contract_new"),
+            ),
         ),
     ),
     (

@@ -12,12 +12,12 @@ from django.db import connection
 
 from apps.accounts.models import Project, User
 from apps.accounts.roles import Role
-from apps.catalog.models import Price, PriceBook
+from apps.catalog.models import Contract, Price, PriceBook
 from apps.core import clock, realms
 from apps.core.uuids import uuid7
-from apps.orders.models import Approval, Fact, FactSource, Order, Quote, Service
+from apps.orders.models import Approval, Fact, FactSource, Order, Quote, Reservation, Service
 from apps.orders.numbers import next_order_serial
-from apps.orders.states import OrderStatus, ServiceState
+from apps.orders.states import OrderStatus, ReservationStatus, ServiceState
 from apps.tenancy.context import platform_context
 
 SKU = "bm-8xh200"
@@ -238,3 +238,60 @@ def move_clock(instant: datetime | str) -> None:
             "clock_timestamp())::text, true)",
             [at],
         )
+
+
+def a_contract(
+    *,
+    start: datetime | str = "2026-01-01T00:00:00",
+    end: datetime | str | None = None,
+    currency: str = "KRW",
+    tenant: UUID | None = None,
+    **terms: Any,
+) -> Contract:
+    """A version of a contract of the tenant, signed when it began."""
+    effective_from = an_instant(start) if isinstance(start, str) else start
+    columns: dict[str, Any] = {
+        "tenant": tenant or realms.current_tenant_id(),
+        "code": f"ct-{next(_counter)}",
+        "currency": currency,
+        "effective_from": effective_from,
+        "effective_to": an_instant(end) if isinstance(end, str) else end,
+        "created_at": effective_from,
+    }
+    with platform_context():
+        return Contract.objects.create(**columns | terms)
+
+
+def a_reservation(
+    *,
+    starts_at: datetime | str = "2026-03-01T00:00:00",
+    ends_at: datetime | str = "2026-06-01T00:00:00",
+    sku: str = SKU,
+    gpus_each: int = 8,
+    **columns: Any,
+) -> Reservation:
+    """A reservation in force, of one node, booked when it began."""
+    start = an_instant(starts_at) if isinstance(starts_at, str) else starts_at
+    end = an_instant(ends_at) if isinstance(ends_at, str) else ends_at
+    given: dict[str, Any] = {
+        "serial": Reservation.objects.count() + 1,
+        "project": Project.objects.first() or a_project(),
+        "placed_by": User.objects.first() or a_person(),
+        "status": ReservationStatus.ACTIVE,
+        "name": f"reserved-{next(_counter)}",
+        "offering_id": uuid7(),
+        "sku": sku,
+        "offering_name": sku,
+        "site_id": uuid7(),
+        "site_code": "site-1",
+        "quantity": 1,
+        "gpus_each": gpus_each,
+        "starts_at": start,
+        "ends_at": end,
+        "currency": "KRW",
+        "price_id": uuid7(),
+        "unit_price": Decimal(3100),
+        "begun_at": start,
+        "created_at": start,
+    }
+    return Reservation.objects.create(**given | columns)

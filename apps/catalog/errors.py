@@ -115,3 +115,46 @@ class PriceGap(Invalid):
         "No price of {sku} from {start} to {end}. End the earlier version later, or start the "
         "later one sooner."
     )
+
+
+class ContractNotFound(NotFound):
+    """No contract of that code."""
+
+    code = "contract_not_found"
+    message = _("There is no contract {contract}.")
+
+
+class ContractExists(Conflict):
+    """A code names one contract."""
+
+    code = "contract_exists"
+    message = _("Contract {contract} exists already. Change it, or choose another code.")
+
+
+class ContractOverlap(Conflict):
+    """A tenant has one contract at a time in a currency."""
+
+    code = "contract_overlap"
+    message = _(
+        "Contract {contract} is in force for a part of that time. End it first, or choose other "
+        "times."
+    )
+
+
+class ContractOver(Conflict):
+    """No version is in force then, so none can be changed or ended."""
+
+    code = "contract_over"
+    message = _(
+        "No version of contract {contract} is in force at {at}. Choose an instant inside it."
+    )
+
+
+class TermsInThePast(Invalid):
+    """Time that may be charged already keeps its terms."""
+
+    code = "terms_in_the_past"
+    message = _(
+        "{value} lies in the past, which may be invoiced already. Choose an instant from now on; a "
+        "new contract may begin in the running billing month."
+    )

@@ -1,7 +1,8 @@
-"""What we sell: GPU models, images, offerings, and what they cost when."""
+"""What we sell: GPU models, images, offerings, what they cost when, and contracts."""
 
 from typing import ClassVar
 
+import pgtrigger
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.fields import DateTimeRangeField, RangeOperators
 from django.core.validators import MinValueValidator, RegexValidator
@@ -52,6 +53,29 @@ class PriceKind(models.TextChoices):
 
     LIST = "list", _("List")
     CONTRACT = "contract", _("Contract")
+
+
+class PriceRule(models.TextChoices):
+    """How the price of an order is found; `fixed` holds to the end of the order's term."""
+
+    IN_FORCE = "in_force", _("Price in force at each second")
+    FIXED = "fixed", _("Fixed when the order is placed")
+
+
+def ends_ahead(name: str) -> pgtrigger.Trigger:
+    """What is agreed may end, or end sooner, but never in time that has passed: it is charged."""
+    return pgtrigger.Trigger(
+        name=name,
+        operation=pgtrigger.Update,
+        when=pgtrigger.Before,
+        condition=pgtrigger.Condition("OLD.effective_to IS DISTINCT FROM NEW.effective_to"),
+        func=(
+            "IF least(OLD.effective_to, NEW.effective_to)"
+            " < public.neo_now() - interval '1 minute' THEN"
+            " RAISE EXCEPTION 'time that has passed keeps its terms'"
+            " USING ERRCODE = 'restrict_violation'; END IF; RETURN NEW;"
+        ),
+    )
 
 
 class GPUModel(realms.Public, models.Model):
@@ -232,6 +256,69 @@ class Price(realms.Public, models.Model):
                 ],
             ),
         ]
+        triggers = [ends_ahead("price_ends_ahead")]
 
     def __str__(self) -> str:
         return f"{self.sku} {self.amount}"
+
+
+class Contract(realms.Public, models.Model):
+    """One version of what was agreed with a tenant, in force in [effective_from, effective_to).
+
+    A version is never edited: a change is a new version with the same code, and the one before ends
+    where it begins.
+    """
+
+    updatable_columns: ClassVar[list[str]] = ["effective_to"]
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    tenant = models.UUIDField()
+    code = models.CharField(max_length=60, validators=[CODE])
+    version = models.PositiveIntegerField(default=1)
+    currency = models.CharField(max_length=3)
+    effective_from = models.DateTimeField()
+    effective_to = models.DateTimeField(null=True, blank=True)
+    discount_percent = models.DecimalField(max_digits=7, decimal_places=4, default=0)
+    minimum_monthly_charge = models.DecimalField(
+        max_digits=20, decimal_places=4, null=True, blank=True
+    )
+    payment_days = models.PositiveSmallIntegerField(default=30)
+    prepaid_credit = models.DecimalField(max_digits=20, decimal_places=4, default=0)
+    price_rule = models.CharField(
+        max_length=10, choices=PriceRule.choices, default=PriceRule.IN_FORCE
+    )
+    book = models.ForeignKey(
+        PriceBook, null=True, blank=True, on_delete=models.PROTECT, related_name="contracts"
+    )
+    note = models.CharField(max_length=400, default="", blank=True)
+    created_at = models.DateTimeField(db_default=NeoNow())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["code", "version"], name="contract_version_once"),
+            models.CheckConstraint(
+                name="contract_ends_after_it_begins",
+                condition=Q(effective_to=None) | Q(effective_to__gt=F("effective_from")),
+            ),
+            models.CheckConstraint(
+                name="contract_discount_is_a_share",
+                condition=Q(discount_percent__gte=0, discount_percent__lte=100),
+            ),
+            models.CheckConstraint(
+                name="contract_amounts_not_negative",
+                condition=Q(prepaid_credit__gte=0)
+                & (Q(minimum_monthly_charge=None) | Q(minimum_monthly_charge__gte=0)),
+            ),
+            ExclusionConstraint(
+                name="one_contract_at_a_time",
+                expressions=[
+                    ("tenant", RangeOperators.EQUAL),
+                    ("currency", RangeOperators.EQUAL),
+                    (_Validity("effective_from", "effective_to"), RangeOperators.OVERLAPS),
+                ],
+            ),
+        ]
+        triggers = [ends_ahead("contract_ends_ahead")]
+
+    def __str__(self) -> str:
+        return f"{self.code}/{self.version}"

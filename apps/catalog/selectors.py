@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Prefetch, Q, QuerySet
 
 from apps.catalog.errors import NoPrice, UnknownSku
-from apps.catalog.models import Image, Offering, Price, PriceBook, PriceKind, Unit
+from apps.catalog.models import Contract, Image, Offering, Price, PriceBook, PriceKind, Unit
 
 
 def visible_offerings() -> QuerySet[Offering]:
@@ -103,6 +103,11 @@ def list_prices(*, book: PriceBook) -> QuerySet[Price]:
     return Price.objects.filter(book=book).order_by("sku", "unit", "-effective_from")
 
 
+def prices_of_sku(*, sku: str, currency: str) -> QuerySet[Price]:
+    """All versions of a SKU's prices in every book of a currency."""
+    return Price.objects.filter(sku=sku, book__currency=currency).select_related("book")
+
+
 @dataclass(frozen=True)
 class PriceSpan:
     """Time of a SKU without a price; `end` None: for ever."""
@@ -148,4 +153,38 @@ def images_of(sku: str) -> list[Image]:
         Image.objects.filter(offerings__sku=sku, is_retired=False).order_by(
             "offeringimage__position", "code"
         )
+    )
+
+
+def contracts() -> QuerySet[Contract]:
+    """Every version of every contract the asker may see, newest first."""
+    return Contract.objects.select_related("book").order_by("-effective_from", "-id")
+
+
+def contract_versions(
+    *, tenant: UUID, currency: str, since: datetime, until: datetime, as_of: datetime
+) -> list[Contract]:
+    """The versions in force in [since, until) that were known at `as_of`, in order."""
+    return list(
+        Contract.objects.filter(
+            Q(effective_to=None) | Q(effective_to__gt=since),
+            tenant=tenant,
+            currency=currency,
+            effective_from__lt=until,
+            created_at__lte=as_of,
+        ).order_by("effective_from")
+    )
+
+
+def contract_in_force(*, tenant: UUID, currency: str, at: datetime) -> Contract | None:
+    """The contract of a tenant at an instant, if there is one."""
+    return (
+        Contract.objects.filter(
+            Q(effective_to=None) | Q(effective_to__gt=at),
+            tenant=tenant,
+            currency=currency,
+            effective_from__lte=at,
+        )
+        .select_related("book")
+        .first()
     )

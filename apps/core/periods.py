@@ -167,6 +167,12 @@ def months_of(period: Period, tz: str | ZoneInfo) -> Iterator[str]:
         month = _next(month)
 
 
+def previous_month(month: str) -> str:
+    """The month before, as `"2026-02"`. Raises NotAMonth."""
+    year, number = _year_and_month(month, "period")
+    return f"{year - 1:04d}-12" if number == 1 else f"{year:04d}-{number - 1:02d}"
+
+
 def _first_midnight(month: str, zone: ZoneInfo, field: str) -> datetime:
     year, number = _year_and_month(month, field)
     # Where clocks skip this midnight, its old offset names the very instant of the change.

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 
 from apps.accounts.models import Project, User
 from apps.accounts.roles import Role
-from apps.catalog.models import Price, PriceBook, PriceKind
+from apps.catalog.models import Contract, Price, PriceBook, PriceKind, PriceRule
 from apps.core.errors import AppError
 from apps.core.money import PRICE_PLACES, Money, parse_currency, parse_decimal
 from apps.core.periods import EndBeforeStart, billing_month, time_zone
@@ -24,9 +24,17 @@ from apps.invoicing import services
 from apps.invoicing.errors import MalformedCase, NothingToCredit, PriceConflict
 from apps.invoicing.models import Document, DocumentKind, DocumentLine, LineKind
 from apps.orders.ledger import lock_facts_shared
-from apps.orders.models import Fact, FactSource, IfUnavailable, Order, PriceRule, Quote, Service
+from apps.orders.models import (
+    Fact,
+    FactSource,
+    IfUnavailable,
+    Order,
+    Quote,
+    Reservation,
+    Service,
+)
 from apps.orders.numbers import next_order_serial
-from apps.orders.states import OrderStatus, ServiceState
+from apps.orders.states import OrderStatus, ReservationStatus, ServiceState
 from apps.tenancy.context import platform_context, tenant_context
 from apps.tenancy.models import Tenant
 from apps.tenancy.services import create_tenant
@@ -43,6 +51,7 @@ class _Sandbox:
     tenant: Tenant
     mark: str  # before every SKU, so that prices of the real list are out of sight
     unit_prices: dict[str, str] = field(default_factory=dict)  # as the file writes them
+    reserved_prices: dict[str, str] = field(default_factory=dict)  # the same, by reservation
 
     @property
     def currency(self) -> str:
@@ -89,17 +98,18 @@ def _refuse_malformed(case: dict[str, Any]) -> None:
     for name in ("customer", "prices", "allocations", "runs"):
         if name not in case:
             raise MalformedCase(where=name, problem="it is missing")
-    for name in ("contract", "reservations"):
-        if case.get(name):
-            raise MalformedCase(where=name, problem="the product does not charge these yet")
 
 
 def _play(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
     sandbox = _sandbox(case)
     prices = _prices(sandbox)
     with tenant_context(sandbox.tenant):
-        _load_facts(sandbox)
+        person = User.objects.create(email="case@example.test", name="Case", role=Role.OWNER)
+        project = Project.objects.create(name="case")
+        _load_facts(sandbox, project, person)
+        _load_reservations(sandbox, project, person)
     _load_prices(sandbox, prices)
+    _load_contract(sandbox)
     with tenant_context(sandbox.tenant):
         for one in case["runs"]:
             _set_clock(_instant(one["run_at"], "run_at"))
@@ -194,11 +204,59 @@ def _book(sandbox: _Sandbox, kind: str) -> PriceBook:
     return book
 
 
-def _load_facts(sandbox: _Sandbox) -> None:
-    person = User.objects.create(email="case@example.test", name="Case", role=Role.OWNER)
-    project = Project.objects.create(name="case")
+def _load_contract(sandbox: _Sandbox) -> None:
+    terms = sandbox.case.get("contract")
+    if not terms:
+        return
+    start = _instant(terms["start"], "start")
+    minimum = terms.get("minimum_monthly_charge")
+    Contract.objects.create(
+        tenant=sandbox.tenant.pk,
+        code=f"{sandbox.mark}contract",
+        currency=sandbox.currency,
+        effective_from=start,
+        effective_to=None if terms.get("end") is None else _instant(terms["end"], "end"),
+        discount_percent=parse_decimal(
+            terms.get("discount_percent") or "0", field="discount_percent", places=4
+        ),
+        minimum_monthly_charge=None
+        if minimum is None
+        else parse_decimal(minimum, field="minimum_monthly_charge", places=4),
+        created_at=start,
+    )
+
+
+def _load_reservations(sandbox: _Sandbox, project: Project, person: User) -> None:
+    for row in sorted(sandbox.case.get("reservations") or [], key=lambda row: str(row["id"])):
+        start = _instant(row["start"], "start")
+        Reservation.objects.create(
+            serial=Reservation.objects.count() + 1,
+            project=project,
+            placed_by=person,
+            status=ReservationStatus.ACTIVE,
+            name=row["id"],
+            offering_id=uuid7(),
+            sku=sandbox.sku(row["sku"]),
+            offering_name=row["sku"],
+            site_id=uuid7(),
+            site_code="case",
+            quantity=1,
+            gpus_each=row["quantity"],
+            starts_at=start,
+            ends_at=_instant(row["end"], "end"),
+            currency=sandbox.currency,
+            price_id=uuid7(),
+            unit_price=parse_decimal(row["unit_price"], field="unit_price", places=PRICE_PLACES),
+            begun_at=start,
+            created_at=start,
+        )
+        sandbox.reserved_prices[row["id"]] = row["unit_price"]
+
+
+def _load_facts(sandbox: _Sandbox, project: Project, person: User) -> None:
     lock_facts_shared()
-    for row in sandbox.case["allocations"]:
+    # In the order of the file's ids: reservations cover what began together by id.
+    for row in sorted(sandbox.case["allocations"], key=lambda row: str(row["id"])):
         service = _service(sandbox, row, project, person)
         for number, record in enumerate(row["states"], 1):
             _load_record(service, record, f"{row['id']}/{number}")
@@ -332,11 +390,7 @@ def _shown(sandbox: _Sandbox, document: Document) -> dict[str, Any]:
         "lines": [
             {
                 "kind": str(line.kind),
-                "ref": line.service_name,
-                "sku": line.sku.removeprefix(sandbox.mark),
-                "price_id": line.price_code,
-                "gpu_hours": f"{line.gpu_hours:.6f}",
-                "unit_price": sandbox.unit_prices[line.price_code],
+                **_measured(sandbox, line),
                 "amount": money(line.amount),
                 **_for_period(document, line),
             }
@@ -345,6 +399,21 @@ def _shown(sandbox: _Sandbox, document: Document) -> dict[str, Any]:
         "subtotal": money(document.subtotal),
         "tax": money(document.tax),
         "total": money(document.total),
+    }
+
+
+def _measured(sandbox: _Sandbox, line: DocumentLine) -> dict[str, str | None]:
+    """What a line charges by the hour; a discount and a minimum have nothing to measure."""
+    if not line.sku:
+        return dict.fromkeys(("ref", "sku", "price_id", "gpu_hours", "unit_price"))
+    return {
+        "ref": line.service_name,
+        "sku": line.sku.removeprefix(sandbox.mark),
+        "price_id": line.price_code or None,
+        "gpu_hours": f"{line.gpu_hours:.6f}",
+        "unit_price": sandbox.unit_prices[line.price_code]
+        if line.price_code
+        else sandbox.reserved_prices[line.service_name],
     }
 
 

@@ -13,6 +13,12 @@ class DocumentNotFound(NotFound):
     code = "document_not_found"
 
 
+class RunNotFound(NotFound):
+    """No such invoice run."""
+
+    code = "invoice_run_not_found"
+
+
 class LineNotFound(NotFound):
     """No such line in this tenant."""
 
@@ -53,6 +59,16 @@ class ServicesOpen(Conflict):
     message = _(
         "{count} services are still open, among them {names}. Terminate them before the "
         "final invoice."
+    )
+
+
+class ReservationsOpen(Conflict):
+    """A final invoice before the end of its month needs all reservations ended."""
+
+    code = "reservations_open"
+    message = _(
+        "{count} reservations are still paid for, among them {names}. Make the invoice when the "
+        "month is over, or end them before the final invoice."
     )
 
 

@@ -111,13 +111,14 @@ USAGE_COLUMNS = (
         "project": text("j.name"),
         "service": text("s.name"),
         "node": text("n.name"),
-        "sku": text("s.sku"),
-        "gpus": "s.gpus::text",
+        "sku": text("z.sku"),
+        "gpus": "coalesce(p.gpus, z.gpus)::text",
         "state": "f.state",
         "start_at": _at("p.start_at"),
         "end_at": _at("p.end_at"),
         "seconds": "date_part('epoch', p.end_at - p.start_at)::bigint::text",
-        "gpu_seconds": "(date_part('epoch', p.end_at - p.start_at)::bigint * s.gpus)::text",
+        "gpu_seconds": "(date_part('epoch', p.end_at - p.start_at)::bigint"
+        " * coalesce(p.gpus, z.gpus))::text",
         "price_code": text("CASE WHEN p.key IS NULL THEN x.code ELSE k.code END"),
         "unit_price": _price("CASE WHEN p.key IS NULL THEN x.unit_price ELSE k.amount END"),
         "currency": "d.currency",
@@ -145,6 +146,7 @@ _USAGE = select(
     "priced p JOIN invoicing_document d ON d.id = %(document)s"
     " JOIN orders_fact f ON f.id = p.fact_id"
     " JOIN orders_service s ON s.id = p.service_id"
+    " JOIN sizes z ON z.service_id = p.service_id AND (z.version IS NULL OR z.version = p.version)"
     " JOIN orders_order o ON o.id = s.order_id"
     " JOIN accounts_project j ON j.id = o.project_id"
     " LEFT JOIN public.inventory_node n ON n.id = p.node_id"

@@ -1,25 +1,26 @@
-"""What turned up after an invoice was issued: time not billed, and billed time that was none."""
+"""What turned up after invoices were issued: time not billed, and billed time that was none."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from uuid import UUID
 
 from django.db import connection
 
-from apps.core.periods import Period
 from apps.invoicing.models import Document, DocumentKind, DocumentStatus
 from apps.metering import selectors as metering
 from apps.metering.selectors import Interval
 
 _TOUCHED = """
-SELECT DISTINCT f.service_id
+SELECT f.service_id, min(least(f.start_at, o.start_at))
 FROM orders_fact f
 LEFT JOIN orders_fact o ON o.id = f.supersedes_id
 WHERE f.recorded_at > %(after)s AND f.recorded_at <= %(as_of)s
   AND least(f.start_at, o.start_at) < %(until)s
+GROUP BY f.service_id
 """
-Known = dict[tuple[UUID, int], list[Period]]
+Known = dict[tuple[UUID, int], list[Interval]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +34,19 @@ class Change:
 def late_usage(*, currency: str, as_of: datetime) -> list[Change]:
     """Charged time known at `as_of` that no invoice issued before has charged, by period."""
     issued = _issued(currency, as_of)
-    last_as_of = max((invoice.as_of for invoice in issued), default=as_of)
+    if not issued:
+        return []
+    last_as_of = max(invoice.as_of for invoice in issued)
+    since_last = _touched(issued, after=last_as_of, as_of=as_of)
     changes = []
     for invoice in issued:
-        is_over = invoice.period_end <= last_as_of
-        services = _touched(invoice, after=last_as_of if is_over else invoice.as_of, as_of=as_of)
+        touched = since_last
+        if invoice.period_end > last_as_of:
+            touched = _touched([invoice], after=invoice.as_of, as_of=as_of)
+        services = _within(invoice, touched)
         if not services:
             continue
-        billed = _by_service(_billed(invoice, issued, services))
-        late = _without(_known(invoice, as_of, services), billed)
+        late = _above(_known(invoice, as_of, services), _billed(invoice, issued, services))
         if late:
             changes.append(Change(invoice, tuple(late)))
     return changes
@@ -52,13 +57,11 @@ def reduced_usage(*, currency: str, as_of: datetime) -> list[Change]:
     issued = _issued(currency, as_of)
     changes = []
     for invoice in issued:
-        services = _touched(invoice, after=invoice.as_of, as_of=as_of)
+        services = _within(invoice, _touched([invoice], after=invoice.as_of, as_of=as_of))
         if not services:
             continue
-        now = _by_service(_known(invoice, as_of, services))
-        reduced: list[Interval] = []
-        for piece in _without(_billed(invoice, issued, services), now):
-            reduced += _without([piece], _by_service(reduced))
+        billed = _billed(invoice, issued, services)
+        reduced = _above(billed, _known(invoice, as_of, services))
         if reduced:
             changes.append(Change(invoice, tuple(reduced)))
     return changes
@@ -75,15 +78,34 @@ def _issued(currency: str, as_of: datetime) -> list[Document]:
     )
 
 
-def _touched(invoice: Document, *, after: datetime, as_of: datetime) -> list[UUID]:
+def _touched(
+    invoices: Iterable[Document], *, after: datetime, as_of: datetime
+) -> dict[UUID, datetime]:
+    """Services with facts recorded in (after, as_of] about the time of the invoices, and from
+    when on.
+    """
+    until = max(invoice.period_end for invoice in invoices)
     with connection.cursor() as cursor:
-        cursor.execute(_TOUCHED, {"after": after, "as_of": as_of, "until": invoice.period_end})
-        return [service for (service,) in cursor.fetchall()]
+        cursor.execute(_TOUCHED, {"after": after, "as_of": as_of, "until": until})
+        return dict(cursor.fetchall())
+
+
+def _within(invoice: Document, touched: dict[UUID, datetime]) -> list[UUID]:
+    """The services whose use in the invoice's period may be another than it was.
+
+    What is new of one service moves what a reservation covers of others of its SKU.
+    """
+    services = [service for service, start_at in touched.items() if start_at < invoice.period_end]
+    if services and metering.is_reserved(
+        since=invoice.period_start, until=invoice.period_end, currency=invoice.currency
+    ):
+        return metering.rivals(services)
+    return services
 
 
 def _billed(invoice: Document, issued: Iterable[Document], services: list[UUID]) -> list[Interval]:
     """What the invoice charged, and what later ones added for its period."""
-    billed = metering.usage(
+    billed = metering.open_usage(
         since=invoice.period_start,
         until=invoice.supply_end,
         as_of=invoice.as_of,
@@ -98,7 +120,7 @@ def _billed(invoice: Document, issued: Iterable[Document], services: list[UUID])
 
 def _known(invoice: Document, as_of: datetime, services: list[UUID]) -> list[Interval]:
     """The charged time of the invoice's period as known at an instant."""
-    return metering.usage(
+    return metering.open_usage(
         since=invoice.period_start,
         until=min(invoice.period_end, as_of.replace(microsecond=0)),
         as_of=as_of,
@@ -107,20 +129,45 @@ def _known(invoice: Document, as_of: datetime, services: list[UUID]) -> list[Int
     )
 
 
-def _by_service(pieces: Iterable[Interval]) -> Known:
+def _by_version(pieces: Iterable[Interval]) -> Known:
     known: Known = {}
     for piece in pieces:
-        key = (piece.service_id, piece.version)
-        known.setdefault(key, []).append(Period(piece.start_at, piece.end_at))
+        known.setdefault((piece.service_id, piece.version), []).append(piece)
     return known
 
 
-def _without(pieces: Iterable[Interval], known: Known) -> list[Interval]:
-    """What is left of the pieces outside the known time."""
-    return [
-        replace(piece, start_at=rest.start, end_at=rest.end)
-        for piece in pieces
-        for rest in Period(piece.start_at, piece.end_at).subtract(
-            known.get((piece.service_id, piece.version), [])
-        )
-    ]
+def _above(pieces: Iterable[Interval], known: Iterable[Interval]) -> list[Interval]:
+    """The GPUs of the pieces beyond those known, second by second; of several pieces the
+    largest counts.
+    """
+    others = _by_version(known)
+    found: list[Interval] = []
+    for key, mine in _by_version(pieces).items():
+        theirs = others.get(key, [])
+        edges = sorted({at for one in (*mine, *theirs) for at in (one.start_at, one.end_at)})
+        for start, end in pairwise(edges):
+            running = [one for one in mine if one.start_at <= start < one.end_at]
+            if not running:
+                continue
+            largest = max(running, key=lambda one: one.gpus)
+            level = max(
+                (one.gpus for one in theirs if one.start_at <= start < one.end_at), default=0
+            )
+            if largest.gpus > level:
+                more = largest.gpus - level
+                _append(found, replace(largest, start_at=start, end_at=end, gpus=more))
+    return found
+
+
+def _append(found: list[Interval], piece: Interval) -> None:
+    """Add a piece, as a part of the last one where it only continues it."""
+    last = found[-1] if found else None
+    if last is not None and (last.fact_id, last.end_at, last.gpus, last.version) == (
+        piece.fact_id,
+        piece.start_at,
+        piece.gpus,
+        piece.version,
+    ):
+        found[-1] = replace(last, end_at=piece.end_at)
+    else:
+        found.append(piece)

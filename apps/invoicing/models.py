@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.core import realms
 from apps.core.clock import NeoNow
 from apps.core.uuids import uuid7
+from apps.invoicing.states import RunStatus, RunTenantStatus
 
 
 class DocumentKind(models.TextChoices):
@@ -29,6 +30,8 @@ class LineKind(models.TextChoices):
 
     USAGE = "usage", "usage"
     DISCOUNT = "discount", "discount"
+    RESERVATION = "reservation", "reservation"
+    MINIMUM = "minimum", "minimum"
     LATE_USAGE = "late_usage", "late_usage"
     CORRECTION = "correction", "correction"
 
@@ -117,6 +120,7 @@ class Document(realms.Tenant, models.Model):
     created_at = models.DateTimeField(db_default=NeoNow())
     issued_at = models.DateTimeField(null=True)
     issued_by = models.CharField(max_length=200, default="", blank=True)
+    due_on = models.DateField(null=True)  # the last day to pay an invoice
 
     class Meta:
         indexes = [models.Index(fields=["-period", "-created_at"], name="document_newest")]
@@ -178,6 +182,7 @@ class DocumentLine(realms.Tenant, models.Model):
     price_kind = models.CharField(max_length=10, default="", blank=True)
     unit_price = models.DecimalField(max_digits=18, decimal_places=6, null=True)
     amount = models.DecimalField(max_digits=20, decimal_places=4)
+    terms = models.JSONField(null=True)  # what a discount or a minimum was reckoned from
     corrects = models.ForeignKey(
         "self", null=True, on_delete=models.PROTECT, related_name="corrections"
     )
@@ -190,9 +195,6 @@ class DocumentLine(realms.Tenant, models.Model):
                 fields=["document", "kind", "service_id", "version", "price_code", "unit_price"],
                 condition=Q(kind="usage"),
                 name="usage_line_once",
-            ),
-            models.UniqueConstraint(
-                fields=["corrects"], condition=Q(kind="correction"), name="line_credited_once"
             ),
         ]
         triggers = [
@@ -210,7 +212,24 @@ class DocumentLine(realms.Tenant, models.Model):
                     " USING ERRCODE = 'restrict_violation'; END IF;"
                     " IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW;"
                 ),
-            )
+            ),
+            pgtrigger.Trigger(  # whatever the program thinks: never more back than was charged
+                name="credited_at_most_once",
+                operation=pgtrigger.Insert,
+                when=pgtrigger.Before,
+                condition=pgtrigger.Q(new__kind="correction"),
+                declare=[("charged", "numeric"), ("left_over", "numeric")],
+                func=(
+                    "SELECT amount INTO STRICT charged FROM invoicing_documentline"
+                    " WHERE id = NEW.corrects_id FOR UPDATE;"
+                    " SELECT charged + NEW.amount + coalesce(sum(amount), 0) INTO left_over"
+                    " FROM invoicing_documentline"
+                    " WHERE corrects_id = NEW.corrects_id AND kind = 'correction';"
+                    " IF left_over < least(charged, 0) OR left_over > greatest(charged, 0) THEN"
+                    " RAISE EXCEPTION 'a line is never credited beyond its amount'"
+                    " USING ERRCODE = 'restrict_violation'; END IF; RETURN NEW;"
+                ),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -231,10 +250,75 @@ class InvoiceProjection(realms.Public, models.Model):
     tax = models.DecimalField(max_digits=20, decimal_places=4)
     total = models.DecimalField(max_digits=20, decimal_places=4)
     issued_at = models.DateTimeField(null=True)
+    due_on = models.DateField(null=True)
     created_at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["-created_at", "-document"], name="invoice_projection_new")]
+        indexes = [
+            models.Index(fields=["-created_at", "-document"], name="invoice_projection_new"),
+            models.Index(fields=["tenant", "period"], name="invoice_projection_month"),
+        ]
 
     def __str__(self) -> str:
         return self.number or f"draft {self.period}"
+
+
+class InvoiceRun(realms.Public, models.Model):
+    """The closing of one month in one currency: every tenant is drafted, reviewed, issued."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    period = models.CharField(max_length=7)
+    currency = models.CharField(max_length=3)
+    status = models.CharField(max_length=12, choices=RunStatus.choices, default=RunStatus.DRAFTING)
+    started_by = models.CharField(max_length=200)
+    started_at = models.DateTimeField(db_default=NeoNow())
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["-started_at", "-id"], name="invoice_run_newest")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["period", "currency"],
+                condition=~Q(status__in=["finished", "cancelled"]),
+                name="one_open_run_per_month",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.period} {self.currency}"
+
+
+class InvoiceRunTenant(realms.Public, models.Model):
+    """One tenant in a run: the row is the work, its lock the claim of whoever does it."""
+
+    id = models.BigAutoField(primary_key=True)
+    run = models.ForeignKey(InvoiceRun, on_delete=models.PROTECT, related_name="tenants")
+    tenant = models.UUIDField()
+    status = models.CharField(
+        max_length=12, choices=RunTenantStatus.choices, default=RunTenantStatus.WAITING
+    )
+    document = models.UUIDField(null=True)
+    number = models.CharField(max_length=40, default="", blank=True)
+    subtotal = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    total = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    previous_total = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    warnings = models.JSONField(default=list)  # codes with their figures: see runs.warnings_of
+    error_code = models.CharField(max_length=60, default="", blank=True)
+    error = models.CharField(max_length=600, default="", blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    changed_at = models.DateTimeField(db_default=NeoNow())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "tenant"], name="tenant_once_in_a_run")
+        ]
+        indexes = [
+            models.Index(
+                fields=["run", "id"],
+                name="run_tenant_to_do",
+                condition=Q(status__in=["waiting", "approved"]),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tenant} {self.status}"

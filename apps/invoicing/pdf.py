@@ -21,6 +21,8 @@ MOST_LINES = 2000  # a longer document prints so many and refers to the CSV, whi
 KINDS = {
     LineKind.USAGE: gettext_lazy("Usage"),
     LineKind.DISCOUNT: gettext_lazy("Discount"),
+    LineKind.RESERVATION: gettext_lazy("Reservation"),
+    LineKind.MINIMUM: gettext_lazy("Minimum"),
     LineKind.LATE_USAGE: gettext_lazy("Late usage"),
     LineKind.CORRECTION: gettext_lazy("Correction"),
 }
@@ -96,6 +98,8 @@ def _terms(document: Document) -> list[list[str]]:
         [_("Supplied until"), _day(document.supply_end, document)],
         [_("Time zone"), document.billing_timezone],
     ]
+    if document.due_on is not None:
+        terms.append([_("To be paid by"), document.due_on.isoformat()])
     if document.corrects is not None:
         terms.append([_("Corrects"), document.corrects.number or ""])
         terms.append([_("Reason"), document.reason])

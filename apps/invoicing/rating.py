@@ -20,11 +20,11 @@ from apps.metering import selectors as metering
 from apps.metering.selectors import Interval
 
 _GIVEN_PIECES = """
-WITH pieces AS (
+WITH open_pieces AS (
     SELECT * FROM unnest(
         %(fact_ids)s::uuid[], %(service_ids)s::uuid[], %(versions)s::int[], %(node_ids)s::uuid[],
-        %(starts)s::timestamptz[], %(ends)s::timestamptz[]
-    ) AS p (fact_id, service_id, version, node_id, start_at, end_at)
+        %(starts)s::timestamptz[], %(ends)s::timestamptz[], %(gpus)s::bigint[]
+    ) AS p (fact_id, service_id, version, node_id, start_at, end_at, gpus)
 )
 """
 _COLUMNS = (
@@ -33,6 +33,7 @@ _COLUMNS = (
     " price_id, price_code, price_kind, unit_price, amount"
 )
 _LINES = f"SELECT {_COLUMNS} FROM rated ORDER BY position"  # noqa: S608 - our own columns
+_TOTAL = "SELECT coalesce(sum(amount), 0) FROM rated"
 _STORE = f""",
 costs AS MATERIALIZED (SELECT * FROM rated),
 stored AS (
@@ -54,8 +55,10 @@ _PRICED = """
 SELECT p.service_id, p.version, p.fact_id, p.start_at, p.end_at,
        CASE WHEN p.key IS NULL THEN f.code ELSE n.code END,
        CASE WHEN p.key IS NULL THEN f.unit_price ELSE n.amount END,
-       CASE WHEN p.key IS NULL THEN f.price_id ELSE k.id END
+       CASE WHEN p.key IS NULL THEN f.price_id ELSE k.id END,
+       coalesce(p.gpus, z.gpus)
 FROM priced p
+JOIN sizes z ON z.service_id = p.service_id AND (z.version IS NULL OR z.version = p.version)
 LEFT JOIN named n ON n.key = p.key
 LEFT JOIN keyed k ON k.key = p.key AND k.start_at <= p.start_at AND k.end_at >= p.end_at
 LEFT JOIN fixed f ON f.service_id = p.service_id AND p.key IS NULL
@@ -101,13 +104,15 @@ class PricedPiece:
     price_code: str
     unit_price: Decimal | None
     price_id: UUID | None
+    gpus: int
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """What is rated: charged time in [since, until) of orders in a currency, as known at `as_of`.
 
-    With `pieces`, exactly those instead of what the facts say: late usage is rated so.
+    Time that reservations cover is left out. With `pieces`, exactly those instead of what the facts
+    say: late usage is rated so.
     """
 
     as_of: datetime
@@ -116,11 +121,20 @@ class Window:
     currency: str
     services: Sequence[UUID] | None = None
     pieces: Sequence[Interval] | None = None
+    is_reserved: bool | None = None  # whether a reservation may cover some of it; None: ask
 
     @property
     def sql(self) -> str:
         """The statement up to `rated`, to be followed by what is wanted of it."""
-        return (metering.intervals_sql() if self.pieces is None else _GIVEN_PIECES) + _rating_sql()
+        if self.pieces is not None:
+            return _GIVEN_PIECES + metering.sizes_sql() + _rating_sql()
+        return metering.open_sql(is_reserved=self._may_be_covered) + _rating_sql()
+
+    @property
+    def _may_be_covered(self) -> bool:
+        if self.is_reserved is not None:
+            return self.is_reserved
+        return metering.is_reserved(since=self.since, until=self.until, currency=self.currency)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -138,6 +152,8 @@ class Window:
             "scale": 10**places,
             "minor_unit": Decimal(1).scaleb(-places),
         }
+        if self.pieces is None and self.services is not None and self._may_be_covered:
+            asked["services"] = metering.rivals(self.services)
         if self.pieces is not None:
             asked |= {
                 "fact_ids": [piece.fact_id for piece in self.pieces],
@@ -146,6 +162,7 @@ class Window:
                 "node_ids": [piece.node_id for piece in self.pieces],
                 "starts": [piece.start_at for piece in self.pieces],
                 "ends": [piece.end_at for piece in self.pieces],
+                "gpus": [piece.gpus for piece in self.pieces],
             }
         return asked
 
@@ -167,6 +184,16 @@ def lines(window: Window) -> list[RatedLine]:
         if line.unit_price is None:
             raise _no_price(window, line.sku, line.service_name, line.first_at)
     return found
+
+
+def total(window: Window) -> Decimal:
+    """What the lines of the window add up to. A second without a price counts as nothing: `lines`
+    and `store` refuse it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(window.sql + _TOTAL, window.parameters)
+        (amount,) = cursor.fetchone()
+    return Decimal(amount)
 
 
 def store(

@@ -1,20 +1,23 @@
 """Questions about invoices: documents, what a line follows from, what this month costs so far."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Min, QuerySet
+from django.db.models import Case, IntegerField, Min, OuterRef, QuerySet, Subquery, When
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 
-from apps.catalog.models import Price
+from apps.catalog.models import Contract, Price, PriceRule
 from apps.core import clock
 from apps.core.money import Money, tax
 from apps.core.periods import Period, billing_month, month_of, months_of
 from apps.inventory.models import Node
-from apps.invoicing import late, rating
+from apps.invoicing import agreements, late, rating
+from apps.invoicing.agreements import AgreedLine, Month, Presence
 from apps.invoicing.errors import DocumentNotFound, LineNotFound
 from apps.invoicing.models import (
     Document,
@@ -22,12 +25,14 @@ from apps.invoicing.models import (
     DocumentLine,
     DocumentStatus,
     InvoiceProjection,
+    InvoiceRun,
+    InvoiceRunTenant,
     LineKind,
 )
-from apps.invoicing.rating import RatedLine, Window
+from apps.invoicing.rating import PricedPiece, RatedLine, Window
 from apps.metering import selectors as metering
 from apps.metering.selectors import Interval
-from apps.orders.models import Fact, PriceRule, Service, ServiceProjection
+from apps.orders.models import Fact, Reservation, Service
 from apps.tenancy.models import Tenant
 from apps.tenancy.selectors import current_tenant
 
@@ -69,10 +74,28 @@ def draft_of(*, period: str, currency: str) -> Document | None:
     ).first()
 
 
-def tenants_with_services(*, currency: str, before: datetime) -> list[Tenant]:
-    """Tenants of a currency that got a service before an instant; for the platform's side."""
-    having = ServiceProjection.objects.filter(created_at__lt=before).values("tenant").distinct()
-    return list(Tenant.objects.filter(currency=currency, id__in=having).order_by("slug"))
+def invoice_runs() -> QuerySet[InvoiceRun]:
+    """Every invoice run, newest first."""
+    return InvoiceRun.objects.order_by("-started_at", "-id")
+
+
+def run_tenants(*, run_id: UUID) -> QuerySet[InvoiceRunTenant]:
+    """The tenants of a run with their names: those that need somebody first."""
+    name = Tenant.objects.filter(id=OuterRef("tenant")).values("name")[:1]
+    return (
+        InvoiceRunTenant.objects.filter(run=run_id)
+        .annotate(
+            tenant_name=Subquery(name),
+            rank=Case(
+                When(status="refused", then=0),
+                When(status="drafted", then=1),
+                When(status__in=("waiting", "approved"), then=2),
+                default=3,
+                output_field=IntegerField(),
+            ),
+        )
+        .order_by("rank", "tenant_name", "id")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +107,7 @@ class Cost:
     since: datetime
     until: datetime
     lines: list[RatedLine]
+    agreed_lines: list[AgreedLine]
     late_lines: list[RatedLine]
     subtotal: Money
     tax: Money
@@ -113,15 +137,26 @@ def cost_of_month(period: str, *, as_of: datetime, currency: str | None = None) 
     currency = currency or tenant.currency
     month = billing_month(period, tenant.billing_timezone)
     until = max(month.start, min(month.end, as_of.replace(microsecond=0)))
-    lines = rating.lines(Window(as_of=as_of, since=month.start, until=until, currency=currency))
+    so_far = Month(month.start, month.end, until, as_of, currency)
+    presence = agreements.presence_in(so_far)
+    lines = rating.lines(
+        Window(
+            as_of=as_of,
+            since=month.start,
+            until=until,
+            currency=currency,
+            is_reserved=presence.reservations,
+        )
+    )
     late_lines = [
         line
         for change in late.late_usage(currency=currency, as_of=as_of)
         if change.invoice.period != period
         for line in rating.lines(late_window(change, as_of))
     ]
-    subtotal = Money.total(
-        (Money(line.amount, currency) for line in [*lines, *late_lines]), currency
+    agreed = _agreed_so_far(so_far, lines, presence)
+    subtotal = _sum([*lines, *late_lines], currency) + Money.total(
+        (line.amount for line in agreed), currency
     )
     return Cost(
         period=period,
@@ -129,17 +164,39 @@ def cost_of_month(period: str, *, as_of: datetime, currency: str | None = None) 
         since=month.start,
         until=until,
         lines=lines,
+        agreed_lines=agreed,
         late_lines=late_lines,
         subtotal=subtotal,
         tax=tax(subtotal, tenant.vat_rate),
     )
 
 
+def _agreed_so_far(
+    month: Month, lines: list[RatedLine], presence: Presence | None = None
+) -> list[AgreedLine]:
+    """Discount and reservations up to now; a minimum is owed only when the month is over."""
+    agreed = agreements.agreed_lines(
+        month, usage=_sum(lines, month.currency), usage_lines=len(lines), presence=presence
+    )
+    is_over = month.supply_end >= month.end
+    return [line for line in agreed if is_over or line.kind != LineKind.MINIMUM]
+
+
 def running_not_invoiced(*, at: datetime | None = None) -> Money:
     """What this tenant has used and not been invoiced for yet, before tax, up to `at` (now)."""
     tenant = current_tenant()
     known_at = at or clock.now()
-    first = Fact.objects.aggregate(first=Min("start_at"))["first"]
+    first = min(
+        (
+            start
+            for start in (
+                Fact.objects.aggregate(first=Min("start_at"))["first"],
+                Reservation.objects.aggregate(first=Min("starts_at"))["first"],
+            )
+            if start is not None
+        ),
+        default=None,
+    )
     total = Money.zero(tenant.currency)
     if first is None or first >= known_at:
         return total
@@ -156,7 +213,12 @@ def running_not_invoiced(*, at: datetime | None = None) -> Money:
             window = Window(
                 as_of=known_at, since=month.start, until=until, currency=tenant.currency
             )
-            total += _sum(rating.lines(window), tenant.currency)
+            lines = rating.lines(window)
+            total += _sum(lines, tenant.currency)
+            so_far = Month(month.start, month.end, until, known_at, tenant.currency)
+            total += Money.total(
+                (line.amount for line in _agreed_so_far(so_far, lines)), tenant.currency
+            )
     for change in late.late_usage(currency=tenant.currency, as_of=known_at):
         total += _sum(rating.lines(late_window(change, known_at)), tenant.currency)
     return total
@@ -202,7 +264,7 @@ def late_window(change: late.Change, as_of: datetime) -> Window:
     )
 
 
-def rated_content(document: Document) -> list[tuple[Any, ...]]:
+def rated_content(document: Document) -> Counter[tuple[Any, ...]]:
     """What the lines of a draft would say if it were rated now, at its `as_of`: for comparing."""
     window = window_of(document)
     rated = [(LineKind.USAGE.value, line) for line in rating.lines(window)]
@@ -211,19 +273,39 @@ def rated_content(document: Document) -> list[tuple[Any, ...]]:
             (LineKind.LATE_USAGE.value, line)
             for line in rating.lines(late_window(change, document.as_of))
         ]
-    return sorted(
-        (
-            kind,
-            line.service_id,
-            line.version,
-            line.first_at,
-            line.last_at,
-            line.price_code,
-            line.unit_price,
-            line.gpu_seconds,
-            line.amount,
-        )
-        for kind, line in rated
+    usage = [line for kind, line in rated if kind == LineKind.USAGE]
+    agreed = agreements.agreed_lines(
+        Month.of(document), usage=_sum(usage, document.currency), usage_lines=len(usage)
+    )
+    return Counter(
+        [
+            (
+                kind,
+                line.service_id,
+                line.version,
+                line.first_at,
+                line.last_at,
+                line.price_code,
+                line.unit_price,
+                line.gpu_seconds,
+                line.amount,
+            )
+            for kind, line in rated
+        ]
+        + [
+            (
+                line.kind.value,
+                None,
+                1,
+                line.columns.get("first_at"),
+                line.columns.get("last_at"),
+                "",
+                line.columns.get("unit_price"),
+                line.columns.get("gpu_seconds", 0),
+                line.amount.amount,
+            )
+            for line in agreed
+        ]
     )
 
 
@@ -242,10 +324,13 @@ def explain_line(line_id: UUID, *, with_drafts: bool = False) -> dict[str, Any]:
     if line is None or (line.document.status == DocumentStatus.DRAFT and not with_drafts):
         raise LineNotFound()
     source = line.corrects or line
+    if source.service_id is None:
+        return _explain_agreed(line, source)
     service = Service.objects.select_related("order", "project").get(pk__in=[source.service_id])
     price = Price.objects.select_related("book").filter(pk__in=[source.price_id]).first()
     usage = _usage_of(source)
     seconds = sum(entry["seconds"] for entry in usage)
+    gpu_seconds = sum(entry["seconds"] * entry["gpus"] for entry in usage)
     currency = line.document.currency
     return {
         "line": line,
@@ -258,14 +343,71 @@ def explain_line(line_id: UUID, *, with_drafts: bool = False) -> dict[str, Any]:
         "price_book": price.book if price else None,
         "usage": usage,
         "seconds": seconds,
-        "gpu_seconds": seconds * source.quantity,
+        "gpu_seconds": gpu_seconds,
+        "reservation": None,
+        "contract": None,
         "rules": _rules(source, service),
-        "arithmetic": (
-            f"{seconds} s × {source.quantity} GPU = {source.gpu_seconds} GPU-s; "
-            f"{source.gpu_seconds} / 3600 × {_plain(source.unit_price, currency)}"
-            f" → {_plain(source.amount, currency)} {currency}"
-        ),
+        "arithmetic": _spelled_out(usage, source, currency),
     }
+
+
+def _spelled_out(usage: list[dict[str, Any]], line: DocumentLine, currency: str) -> str:
+    """Seconds by GPUs charged, GPU-seconds, amount: as one would check it on paper."""
+    seconds: dict[int, int] = {}
+    for entry in usage:
+        seconds[entry["gpus"]] = seconds.get(entry["gpus"], 0) + entry["seconds"]
+    sums = " + ".join(f"{time} s × {gpus} GPU" for gpus, time in sorted(seconds.items()))
+    return f"{sums} = {line.gpu_seconds} GPU-s; " + _priced_out(line, currency)
+
+
+def _priced_out(line: DocumentLine, currency: str) -> str:
+    return (
+        f"{line.gpu_seconds} / 3600 × {_plain(line.unit_price, currency)}"
+        f" → {_plain(line.amount, currency)} {currency}"
+    )
+
+
+def _explain_agreed(line: DocumentLine, source: DocumentLine) -> dict[str, Any]:
+    """What a discount, reservation or minimum follows from: its agreement and the figures used."""
+    currency = line.document.currency
+    reservation = None
+    if source.kind == LineKind.RESERVATION:
+        reservation = Reservation.objects.select_related("project").get(pk=source.ref)
+    return {
+        "line": line,
+        "document": line.document,
+        "corrects": line.corrects,
+        "service": None,
+        "order": None,
+        "project": reservation.project if reservation else None,
+        "price": None,
+        "price_book": None,
+        "reservation": reservation,
+        "contract": Contract.objects.filter(pk__in=[source.contract_id]).first(),
+        "usage": [],
+        "seconds": 0,
+        "gpu_seconds": source.gpu_seconds,
+        "rules": [_AGREED_RULES[LineKind(source.kind)]],
+        "arithmetic": _agreed_arithmetic(source, currency),
+    }
+
+
+def _agreed_arithmetic(line: DocumentLine, currency: str) -> str:
+    amount = f"{_plain(line.amount, currency)} {currency}"
+    terms: dict[str, Any] = line.terms or {}
+    if line.kind == LineKind.RESERVATION:
+        return _priced_out(line, currency)
+    if line.kind == LineKind.DISCOUNT:
+        parts = [f"{one['percent']} % × {one['usage']}" for one in terms["stretches"]]
+        return f"-({' + '.join(parts)}) → {amount}"
+    parts = [
+        f"{one['minimum_monthly_charge']} × {one['seconds']} / {terms['seconds_in_month']}"
+        for one in terms["parts"]
+    ]
+    return (
+        f"{' + '.join(parts)} → {terms['minimum']}; "
+        f"{terms['minimum']} - {terms['charged']} = {amount}"
+    )
 
 
 def _plain(amount: Decimal | None, currency: str) -> str:
@@ -289,7 +431,7 @@ def _usage_of(line: DocumentLine) -> list[dict[str, Any]]:
         window = window_of(document, services=[service] if service else [])
         facts = {
             piece.fact_id: piece
-            for piece in metering.usage(
+            for piece in metering.open_usage(
                 since=window.since,
                 until=window.until,
                 as_of=window.as_of,
@@ -300,20 +442,19 @@ def _usage_of(line: DocumentLine) -> list[dict[str, Any]]:
     nodes = {fact.node_id for fact in facts.values() if fact.node_id is not None}
     names = dict(Node.objects.filter(pk__in=nodes).values_list("pk", "name"))
     return [
-        _entry(piece.start_at, piece.end_at, facts[piece.fact_id], names)
+        _entry(piece, facts[piece.fact_id], names)
         for piece in rating.priced_pieces(window)
         if (piece.version, piece.price_code, piece.unit_price)
         == (line.version, line.price_code, line.unit_price)
     ]
 
 
-def _entry(
-    start_at: datetime, end_at: datetime, fact: Interval, names: dict[UUID, str]
-) -> dict[str, Any]:
+def _entry(piece: PricedPiece, fact: Interval, names: dict[UUID, str]) -> dict[str, Any]:
     return {
-        "start_at": start_at,
-        "end_at": end_at,
-        "seconds": int((end_at - start_at).total_seconds()),
+        "start_at": piece.start_at,
+        "end_at": piece.end_at,
+        "seconds": int((piece.end_at - piece.start_at).total_seconds()),
+        "gpus": piece.gpus,
         "state": fact.state,
         "fact_id": fact.fact_id,
         "source": fact.source,
@@ -360,6 +501,22 @@ def _rules(line: DocumentLine, service: Service) -> list[str]:
             )
         )
     return rules
+
+
+_AGREED_RULES = {
+    LineKind.DISCOUNT: _lazy(
+        "The contract's percentage of the usage inside the contract, rounded once; it touches "
+        "neither reservations nor minimums nor late usage."
+    ),
+    LineKind.RESERVATION: _lazy(
+        "A reservation is paid for its whole term, used or not, at its own price; the time it "
+        "covers has no usage line."
+    ),
+    LineKind.MINIMUM: _lazy(
+        "Usage, discount and reservations stay below the contract's monthly minimum; this is the "
+        "difference. A contract in force for a part of the month owes that part of the minimum."
+    ),
+}
 
 
 def window_of(document: Document, services: list[UUID] | None = None) -> Window:

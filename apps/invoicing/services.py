@@ -1,23 +1,24 @@
 """Every change to invoices and credit notes: drafted, rated again, issued, credited."""
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections import Counter
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 import structlog
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Sum
 
 from apps.accounts.models import User
 from apps.audit import services as audit
 from apps.core import clock, instants, outbox
-from apps.core.errors import AppError
 from apps.core.money import Money, credit_tax, tax
 from apps.core.periods import Period, billing_month, month_of, time_zone
 from apps.core.realms import current_tenant_id
-from apps.invoicing import late, rating, selectors
+from apps.invoicing import agreements, late, rating, selectors
+from apps.invoicing.agreements import AgreedLine
 from apps.invoicing.errors import (
     AlreadyCredited,
     AlreadyInvoiced,
@@ -28,6 +29,7 @@ from apps.invoicing.errors import (
     NotIssued,
     PeriodNotOver,
     ReasonMissing,
+    ReservationsOpen,
     ServicesOpen,
 )
 from apps.invoicing.models import (
@@ -40,9 +42,8 @@ from apps.invoicing.models import (
 )
 from apps.invoicing.sellers import seller_printed
 from apps.orders.ledger import lock_facts_exclusive
-from apps.orders.models import Service
-from apps.orders.states import ServiceState
-from apps.tenancy.context import tenant_context
+from apps.orders.models import Reservation, Service
+from apps.orders.states import TAKES_OR_PAYS, ServiceState
 from apps.tenancy.models import Tenant
 from apps.tenancy.selectors import current_tenant
 
@@ -156,50 +157,6 @@ def credit_lines(
     return note
 
 
-@dataclass(frozen=True, slots=True)
-class ClosedTenant:
-    """What a month became for a tenant: `drafted`, `nothing`, `invoiced`, `refused` (error)."""
-
-    tenant: Tenant
-    result: str
-    document_id: UUID | None = None
-    total: Money | None = None
-    error: AppError | None = None
-
-
-def close_month(*, period: str, currency: str, actor: User | None) -> list[ClosedTenant]:
-    """Draft the month of every tenant of a currency that ever had a service; for the platform's
-    side.
-
-    Each tenant is its own transaction: one tenant's trouble stops nobody else's invoice.
-    """
-    month = billing_month(period, "UTC")
-    latest = month.end + timedelta(hours=14)
-    return [
-        _close(tenant, period, currency, actor)
-        for tenant in selectors.tenants_with_services(currency=currency, before=latest)
-    ]
-
-
-def _close(tenant: Tenant, period: str, currency: str, actor: User | None) -> ClosedTenant:
-    try:
-        with tenant_context(tenant):
-            draft = draft_invoice(tenant=tenant, period=period, currency=currency, actor=actor)
-    except AlreadyInvoiced as error:
-        return ClosedTenant(tenant, "invoiced", document_id=error.document_id)
-    except AppError as error:
-        log.warning("month.refused", tenant=tenant.slug, code=error.code)
-        return ClosedTenant(tenant, "refused", error=error)
-    except Exception:
-        log.exception("month.failed", tenant=tenant.slug)
-        return ClosedTenant(tenant, "refused", error=AppError(code="close_failed"))
-    if draft is None:
-        return ClosedTenant(tenant, "nothing")
-    return ClosedTenant(
-        tenant, "drafted", document_id=draft.pk, total=Money(draft.total, draft.currency)
-    )
-
-
 def _must_be_in(tenant: Tenant) -> None:
     if current_tenant_id() != tenant.pk:
         raise LookupError(f"invoices of {tenant.slug} are made in its own context")
@@ -226,6 +183,13 @@ def _final_end(month_end: datetime, as_of: datetime) -> datetime:
     )
     if names:
         raise ServicesOpen(field="final", count=len(names), names=", ".join(names[:3]))
+    held = list(
+        Reservation.objects.filter(status__in=TAKES_OR_PAYS)
+        .order_by("serial")
+        .values_list("name", flat=True)
+    )
+    if held:
+        raise ReservationsOpen(field="final", count=len(held), names=", ".join(held[:3]))
     return as_of.replace(microsecond=0)
 
 
@@ -249,6 +213,14 @@ def _rate(draft: Document) -> bool:
     )
     stored = rating.store(window, document=draft, kind=LineKind.USAGE)
     count, total = stored.lines, stored.total
+    agreed = agreements.agreed_lines(
+        agreements.Month.of(draft), usage=Money(total, draft.currency), usage_lines=count
+    )
+    DocumentLine.objects.bulk_create(
+        _agreed(line, draft, count + number) for number, line in enumerate(agreed, 1)
+    )
+    count += len(agreed)
+    total += sum((line.amount.amount for line in agreed), Decimal(0))
     for change in late.late_usage(currency=draft.currency, as_of=draft.as_of):
         stored = rating.store(
             selectors.late_window(change, draft.as_of),
@@ -268,6 +240,18 @@ def _rate(draft: Document) -> bool:
     draft.save(update_fields=["subtotal", "tax", "total"])
     _project(draft)
     return count > 0
+
+
+def _agreed(line: AgreedLine, draft: Document, position: int) -> DocumentLine:
+    return DocumentLine(
+        document=draft,
+        position=position,
+        kind=line.kind,
+        ref=line.ref,
+        description=line.description[:300],
+        amount=line.amount.amount,
+        **line.columns,
+    )
 
 
 def _drop(draft: Document) -> None:
@@ -303,9 +287,9 @@ def _issue(
     return document, None
 
 
-def _content(document: Document) -> list[tuple[Any, ...]]:
+def _content(document: Document) -> Counter[tuple[Any, ...]]:
     """What the stored lines say, as `selectors.rated_content` says it of fresh ones."""
-    return sorted(
+    return Counter(
         document.lines.values_list(
             "kind",
             "service_id",
@@ -330,9 +314,20 @@ def _give_number(document: Document, actor: User | None, series: str) -> None:
     document.status = DocumentStatus.ISSUED
     document.issued_by = str(actor) if actor is not None else "NeoCloud OS"
     document.issued_at = clock.now()
+    document.due_on = _due_on(document)
     document.number = _next_number(f"{series}-{year}")
     document.save()
     _project(document)
+
+
+def _due_on(document: Document) -> date | None:
+    """The last day to pay an invoice, by the contract in force at the end of its supply."""
+    if document.kind != DocumentKind.INVOICE or document.issued_at is None:
+        return None
+    contract = agreements.contract_at(agreements.Month.of(document))
+    days = contract.payment_days if contract else settings.NEOCLOUD_PAYMENT_DAYS
+    issued_on = document.issued_at.astimezone(time_zone(document.billing_timezone)).date()
+    return issued_on + timedelta(days=days)
 
 
 def _next_number(code: str) -> str:
@@ -457,6 +452,7 @@ def _project(document: Document) -> None:
             "tax": document.tax,
             "total": document.total,
             "issued_at": document.issued_at,
+            "due_on": document.due_on,
             "created_at": document.created_at,
         },
     )

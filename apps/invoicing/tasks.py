@@ -2,10 +2,10 @@
 
 from celery import shared_task
 
-from apps.invoicing import services
+from apps.invoicing import runs
 
 
 @shared_task(platform=True)
-def close_month(period: str, currency: str) -> None:
-    """Draft the month of every tenant of a currency."""
-    services.close_month(period=period, currency=currency, actor=None)
+def work_invoice_runs() -> None:
+    """Draft and issue what invoice runs wait for, for a few seconds."""
+    runs.work()

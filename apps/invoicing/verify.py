@@ -1,5 +1,5 @@
-"""The slow, independent sum: the same invoice again from facts and prices, second by second rules
-in Python.
+"""The slow, independent sum: the same invoice again from facts, prices and agreements, by rules in
+Python.
 
 Shares no query and no arithmetic with rating: it reads single rows and calculates with fractions.
 """
@@ -13,14 +13,18 @@ from fractions import Fraction
 from itertools import pairwise
 from uuid import UUID
 
-from apps.catalog.models import Price, PriceKind
+from apps.catalog.models import Contract, Price, PriceKind, PriceRule
 from apps.core.money import Money, minor_places
 from apps.core.realms import current_tenant_id
 from apps.invoicing.models import Document, DocumentKind, DocumentStatus, LineKind
-from apps.orders.models import Fact, PriceRule, Service
-from apps.orders.states import charged_states
+from apps.orders.models import Fact, Reservation, Service, ServiceVersion
+from apps.orders.states import TAKES_OR_PAYS, charged_states
+from apps.tenancy.selectors import current_tenant
 
-Key = tuple[str, UUID | None, int, str, Decimal | None]  # kind, service, version, code, price
+Key = tuple[str, str, int, str, Decimal | None]  # kind, what, version, code, price
+Lines = dict[Key, tuple[int, Decimal]]  # GPU-seconds, amount
+Allocation = tuple[UUID, int]  # service, version
+Span = tuple[int, int, int]  # from second, to second, GPUs
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,53 +42,165 @@ class Finding:
 def verify_invoice(document: Document) -> list[Finding]:
     """Everything the slow sum finds different in an invoice of this tenant."""
     expected = slow_lines(document)
-    actual: dict[Key, tuple[int, Decimal]] = {}
+    actual: Lines = {}
     for line in document.lines.all():
-        key = (line.kind, line.service_id, line.version, line.price_code, line.unit_price)
+        what = str(line.service_id or (line.ref if line.kind == LineKind.RESERVATION else ""))
+        key = (line.kind, what, line.version, line.price_code, line.unit_price)
         seconds, amount = actual.get(key, (0, Decimal(0)))
         actual[key] = (seconds + line.gpu_seconds, amount + line.amount)
     findings = [
         Finding(
-            f"{kind} of {service} at {code} {price}",
-            _said(actual.get((kind, service, version, code, price))),
-            _said(expected.get((kind, service, version, code, price))),
+            " ".join(str(part) for part in key),
+            _said(actual.get(key)),
+            _said(expected.get(key)),
         )
-        for kind, service, version, code, price in sorted(
-            expected.keys() | actual.keys(), key=lambda key: tuple(str(part) for part in key)
-        )
-        if actual.get((kind, service, version, code, price))
-        != expected.get((kind, service, version, code, price))
+        for key in sorted(expected.keys() | actual.keys(), key=str)
+        if actual.get(key) != expected.get(key)
     ]
     return findings + _totals(document, expected)
 
 
-def slow_lines(document: Document) -> dict[Key, tuple[int, Decimal]]:
+def slow_lines(document: Document) -> Lines:
     """GPU-seconds and amount of every line the document should have."""
-    lines: dict[Key, tuple[int, Decimal]] = {}
-    for service in Service.objects.select_related("order").filter(
-        order__currency=document.currency
-    ):
-        now = _Timeline(service, document.as_of)
-        usage = now.charged(document.period_start, document.supply_end)
-        _add(lines, LineKind.USAGE, document, service, usage)
-        for invoice in _issued_before(document):
-            billed = _billed(service, invoice, document)
-            until = min(invoice.period_end, document.as_of.replace(microsecond=0))
-            known = now.charged(invoice.period_start, until)
-            late = {
-                version: rest
-                for version, seconds in known.items()
-                if (rest := _minus(seconds, billed.get(version, [])))
-            }
-            _add(lines, LineKind.LATE_USAGE, document, service, late)
+    books = _Books(document)
+    month = int(document.period_start.timestamp()), int(document.supply_end.timestamp())
+    usage = books.open(document.as_of, *month)
+    lines = books.priced(LineKind.USAGE, usage)
+    charged = sum((amount for _seconds, amount in lines.values()), Decimal(0))
+    agreed: Lines = {}
+    if lines:
+        agreed |= _discount(document, books, charged)
+    agreed |= _reservations(document)
+    charged += sum((amount for _seconds, amount in agreed.values()), Decimal(0))
+    lines |= agreed | _minimum(document, charged)
+    for invoice in _issued_before(document):
+        late = _late(document, invoice, books)
+        for key, (seconds, amount) in books.priced(LineKind.LATE_USAGE, late).items():
+            before = lines.get(key, (0, Decimal(0)))
+            lines[key] = (before[0] + seconds, before[1] + amount)
     return lines
+
+
+class _Books:
+    """All that is recorded of a tenant in one currency, read once."""
+
+    def __init__(self, document: Document) -> None:
+        self._currency = document.currency
+        self._services = {
+            service.pk: service
+            for service in Service.objects.select_related("order").filter(
+                order__currency=document.currency
+            )
+        }
+        self._facts: dict[UUID, list[Fact]] = defaultdict(list)
+        for fact in Fact.objects.filter(service__in=self._services):
+            self._facts[fact.service_id].append(fact)
+        self._versions = {
+            (row.service_id, row.version): (row.sku, row.gpus)
+            for row in ServiceVersion.objects.filter(service__in=self._services)
+        }
+        self._prices = [
+            price
+            for price in Price.objects.select_related("book").filter(unit="gpu_hour")
+            if price.book.currency == document.currency
+            and price.book.tenant in (None, current_tenant_id())
+        ]
+
+    def size(self, allocation: Allocation) -> tuple[str, int]:
+        """SKU and GPUs."""
+        service = self._services[allocation[0]]
+        return self._versions.get(allocation, (service.sku, service.gpus))
+
+    def open(self, as_of: datetime, since: int, until: int) -> dict[Allocation, list[Span]]:
+        """Charged time that reservations leave, as known at an instant."""
+        known = {
+            pk: _Timeline(service, self._facts[pk], as_of) for pk, service in self._services.items()
+        }
+        spans = {
+            (pk, version): seconds
+            for pk, timeline in known.items()
+            for version, seconds in timeline.charged(since, until).items()
+        }
+        first = {one: known[one[0]].first_charged(one[1]) for one in spans}
+        found: dict[Allocation, list[Span]] = {}
+        held = _held(self._currency, as_of)
+        for sku in {self.size(one)[0] for one in spans}:
+            mine = sorted(
+                (one for one in spans if self.size(one)[0] == sku),
+                key=lambda one: (first[one], one),
+            )
+            terms = [term for reserved, *term in held if reserved == sku]
+            found |= self._uncovered(mine, spans, terms)
+        return found
+
+    def _uncovered(
+        self,
+        allocations: list[Allocation],
+        spans: dict[Allocation, list[tuple[int, int]]],
+        terms: list[list[int]],
+    ) -> dict[Allocation, list[Span]]:
+        """Give the reserved GPUs to the allocations in their order, between any two edges."""
+        found: dict[Allocation, list[Span]] = defaultdict(list)
+        edges = {at for one in allocations for span in spans[one] for at in span}
+        edges |= {at for start, end, _gpus in terms for at in (start, end)}
+        for low, high in pairwise(sorted(edges)):
+            left = sum(gpus for start, end, gpus in terms if start <= low and high <= end)
+            for one in allocations:
+                if any(start <= low and high <= end for start, end in spans[one]):
+                    gpus = self.size(one)[1]
+                    taken = min(left, gpus)
+                    left -= taken
+                    if gpus > taken:
+                        found[one].append((low, high, gpus - taken))
+        return found
+
+    def priced(self, kind: LineKind, usage: dict[Allocation, list[Span]]) -> Lines:
+        """A line for each allocation and price, its sum rounded once."""
+        sums: dict[Key, int] = defaultdict(int)
+        for allocation, spans in usage.items():
+            for start, end, gpus in spans:
+                for code, price, seconds in self._prices_of(allocation, start, end):
+                    sums[str(kind), str(allocation[0]), allocation[1], code, price] += (
+                        seconds * gpus
+                    )
+        return {
+            key: (
+                gpu_seconds,
+                _rounded(Fraction(gpu_seconds) * Fraction(key[4] or 0) / 3600, self._currency),
+            )
+            for key, gpu_seconds in sums.items()
+        }
+
+    def _prices_of(
+        self, allocation: Allocation, start: int, end: int
+    ) -> Iterator[tuple[str, Decimal, int]]:
+        """The prices in force from start to end, and for how many seconds each."""
+        order = self._services[allocation[0]].order
+        if order.price_rule == PriceRule.FIXED:
+            term = end if order.ends_at is None else min(end, int(order.ends_at.timestamp()))
+            if start < term:
+                row = Price.objects.filter(pk=order.price_id).first()
+                code = row.code if row else str(order.price_id)
+                yield code, order.unit_price, term - start
+            start = max(start, term)
+        sku = self.size(allocation)[0]
+        prices = [price for price in self._prices if price.sku == sku]
+        edges = {start, end}
+        for price in prices:
+            both = (price.effective_from, price.effective_to)
+            edges |= {int(at.timestamp()) for at in both if at}
+        for low, high in pairwise(sorted(edge for edge in edges if start <= edge <= end)):
+            best = _best(prices, low)
+            if best is None:
+                raise LookupError(f"{sku} has no price in {self._currency} at second {low}")
+            yield best.code or str(best.pk), best.amount, high - low
 
 
 class _Timeline:
     """What one service did, as known at an instant."""
 
-    def __init__(self, service: Service, as_of: datetime) -> None:
-        facts = [f for f in Fact.objects.filter(service=service) if f.recorded_at <= as_of]
+    def __init__(self, service: Service, recorded: Iterable[Fact], as_of: datetime) -> None:
+        facts = [fact for fact in recorded if fact.recorded_at <= as_of]
         by_id = {fact.pk: fact for fact in facts}
         replaced = {fact.supersedes_id for fact in facts}
         valid = [fact for fact in facts if fact.pk not in replaced and fact.state]
@@ -104,13 +220,16 @@ class _Timeline:
             if fact.state in states
         ]
 
-    def charged(self, since: datetime, until: datetime) -> dict[int, list[tuple[int, int]]]:
+    def first_charged(self, version: int) -> datetime:
+        """When a version began to be charged for the first time."""
+        return min(start for one, start, _end in self._charged if one == version)
+
+    def charged(self, since: int, until: int) -> dict[int, list[tuple[int, int]]]:
         """Charged seconds of each version inside [since, until), every second once."""
         spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        low, high = int(since.timestamp()), int(until.timestamp())
         for version, start_at, end_at in self._charged:
-            start = max(low, int(start_at.timestamp()))
-            end = high if end_at is None else min(high, int(end_at.timestamp()))
+            start = max(since, int(start_at.timestamp()))
+            end = until if end_at is None else min(until, int(end_at.timestamp()))
             if start < end:
                 spans[version].append((start, end))
         return {version: _merged(found) for version, found in spans.items()}
@@ -132,16 +251,136 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def _minus(spans: list[tuple[int, int]], others: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    left = list(spans)
-    for low, high in others:
-        left = [
-            piece
-            for start, end in left
-            for piece in ((start, min(end, low)), (max(start, high), end))
-            if piece[0] < piece[1]
+def _best(prices: Iterable[Price], second: int) -> Price | None:
+    """A contract before the list, the latest start before earlier ones."""
+    chosen = [
+        price
+        for price in prices
+        if int(price.effective_from.timestamp()) <= second
+        and (price.effective_to is None or int(price.effective_to.timestamp()) > second)
+    ]
+    return max(
+        chosen,
+        key=lambda price: (price.book.kind == PriceKind.CONTRACT, price.effective_from),
+        default=None,
+    )
+
+
+def _paid_reservations(currency: str, as_of: datetime) -> list[Reservation]:
+    return [
+        one
+        for one in Reservation.objects.filter(currency=currency)
+        if one.created_at <= as_of
+        and (one.status in TAKES_OR_PAYS or (one.status == "expired" and one.begun_at is not None))
+    ]
+
+
+def _term(reservation: Reservation) -> tuple[int, int]:
+    end = min(at for at in (reservation.ended_at, reservation.ends_at) if at is not None)
+    return int(reservation.starts_at.timestamp()), int(end.timestamp())
+
+
+def _held(currency: str, as_of: datetime) -> list[tuple[str, int, int, int]]:
+    return [(one.sku, *_term(one), one.gpus) for one in _paid_reservations(currency, as_of)]
+
+
+def _reservations(document: Document) -> Lines:
+    lines: Lines = {}
+    low, high = int(document.period_start.timestamp()), int(document.supply_end.timestamp())
+    for one in _paid_reservations(document.currency, document.as_of):
+        start, end = _term(one)
+        gpu_seconds = (min(end, high) - max(start, low)) * one.gpus
+        if gpu_seconds > 0:
+            amount = _rounded(Fraction(gpu_seconds) * Fraction(one.unit_price) / 3600,
+                              document.currency)  # fmt: skip
+            key = (str(LineKind.RESERVATION), str(one.pk), 1, "", one.unit_price)
+            lines[key] = (gpu_seconds, amount)
+    return lines
+
+
+def _contracts(document: Document) -> list[Contract]:
+    return sorted(
+        (
+            one
+            for one in Contract.objects.filter(
+                tenant=current_tenant().pk, currency=document.currency
+            )
+            if one.created_at <= document.as_of
+        ),
+        key=lambda one: one.effective_from,
+    )
+
+
+def _discount(document: Document, books: _Books, usage: Decimal) -> Lines:
+    """Each second has one percentage; seconds of one in a row are discounted together."""
+    low, high = int(document.period_start.timestamp()), int(document.supply_end.timestamp())
+    rows: list[list[Fraction]] = []
+    for one in _contracts(document):
+        start = max(low, int(one.effective_from.timestamp()))
+        end = high if one.effective_to is None else min(high, int(one.effective_to.timestamp()))
+        if start >= end:
+            continue
+        if rows and rows[-1][1] == start and rows[-1][2] == Fraction(one.discount_percent):
+            rows[-1][1] = Fraction(end)
+        else:
+            rows.append([Fraction(start), Fraction(end), Fraction(one.discount_percent)])
+    exact, is_discounted = Fraction(0), False
+    for start_at, end_at, percent in rows:
+        if percent == 0:
+            continue
+        is_discounted = True
+        base = usage
+        if start_at != low or end_at != high:
+            inside = books.open(document.as_of, int(start_at), int(end_at))
+            priced = books.priced(LineKind.USAGE, inside)
+            base = sum((amount for _seconds, amount in priced.values()), Decimal(0))
+        exact += Fraction(base) * percent / 100
+    if not is_discounted:
+        return {}
+    return {
+        (str(LineKind.DISCOUNT), "", 1, "", None): (0, -_rounded(exact, document.currency)),
+    }
+
+
+def _minimum(document: Document, charged: Decimal) -> Lines:
+    low, high = int(document.period_start.timestamp()), int(document.period_end.timestamp())
+    exact = Fraction(0)
+    for one in _contracts(document):
+        start = max(low, int(one.effective_from.timestamp()))
+        end = high if one.effective_to is None else min(high, int(one.effective_to.timestamp()))
+        if one.minimum_monthly_charge is not None and start < end:
+            exact += Fraction(one.minimum_monthly_charge) * (end - start) / (high - low)
+    missing = _rounded(exact, document.currency) - charged
+    if exact == 0 or missing <= 0:
+        return {}
+    return {(str(LineKind.MINIMUM), "", 1, "", None): (0, missing)}
+
+
+def _late(document: Document, invoice: Document, books: _Books) -> dict[Allocation, list[Span]]:
+    """What is known now of an invoiced month beyond what invoices have charged of it."""
+    start = int(invoice.period_start.timestamp())
+    until = min(int(invoice.period_end.timestamp()), int(document.as_of.timestamp()))
+    billed = [books.open(invoice.as_of, start, int(invoice.supply_end.timestamp()))]
+    for one in _issued_before(document):
+        if one.as_of > invoice.as_of:
+            seen = min(int(invoice.period_end.timestamp()), int(one.as_of.timestamp()))
+            billed.append(books.open(one.as_of, start, seen))
+    late: dict[Allocation, list[Span]] = {}
+    for allocation, spans in books.open(document.as_of, start, until).items():
+        before = [span for snapshot in billed for span in snapshot.get(allocation, [])]
+        edges = sorted({at for low, high, _gpus in (*spans, *before) for at in (low, high)})
+        rest = [
+            (low, high, _level(spans, low) - _level(before, low))
+            for low, high in pairwise(edges)
+            if _level(spans, low) > _level(before, low)
         ]
-    return left
+        if rest:
+            late[allocation] = rest
+    return late
+
+
+def _level(spans: Iterable[Span], second: int) -> int:
+    return max((gpus for start, end, gpus in spans if start <= second < end), default=0)
 
 
 def _issued_before(document: Document) -> list[Document]:
@@ -155,81 +394,6 @@ def _issued_before(document: Document) -> list[Document]:
     )
 
 
-def _billed(
-    service: Service, invoice: Document, before: Document
-) -> dict[int, list[tuple[int, int]]]:
-    """What the invoice and those after it, up to the document, charged of the invoice's month."""
-    billed: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for one in _issued_before(before):
-        if one.as_of < invoice.as_of:
-            continue
-        until = min(invoice.period_end, one.as_of.replace(microsecond=0))
-        if one.pk == invoice.pk:
-            until = invoice.supply_end
-        known = _Timeline(service, one.as_of).charged(invoice.period_start, until)
-        for version, spans in known.items():
-            billed[version] += spans
-    return {version: _merged(spans) for version, spans in billed.items()}
-
-
-def _add(
-    lines: dict[Key, tuple[int, Decimal]],
-    kind: LineKind,
-    document: Document,
-    service: Service,
-    usage: dict[int, list[tuple[int, int]]],
-) -> None:
-    """Add what the usage of one service costs, by price, each sum rounded once."""
-    found: dict[tuple[int, str, Decimal], int] = defaultdict(int)
-    for version, spans in usage.items():
-        for start, end in spans:
-            for code, price, seconds in _priced(service, document.currency, start, end):
-                found[(version, code, price)] += seconds * service.gpus
-    for (version, code, price), gpu_seconds in found.items():
-        key = (str(kind), service.pk, version, code, price)
-        seconds, amount = lines.get(key, (0, Decimal(0)))
-        cost = _rounded(Fraction(gpu_seconds) * Fraction(price) / 3600, document.currency)
-        lines[key] = (seconds + gpu_seconds, amount + cost)
-
-
-def _priced(
-    service: Service, currency: str, start: int, end: int
-) -> Iterator[tuple[str, Decimal, int]]:
-    """The prices in force from start to end, and for how many seconds each."""
-    order = service.order
-    if order.price_rule == PriceRule.FIXED:
-        row = Price.objects.filter(pk=order.price_id).first()
-        yield (row.code if row else str(order.price_id)), order.unit_price, end - start
-        return
-    prices = _prices(service.sku, currency)
-    edges = {start, end}
-    for price in prices:
-        edges |= {int(at.timestamp()) for at in (price.effective_from, price.effective_to) if at}
-    inside = sorted(edge for edge in edges if start <= edge <= end)
-    for low, high in pairwise(inside):
-        chosen = [
-            price
-            for price in prices
-            if int(price.effective_from.timestamp()) <= low
-            and (price.effective_to is None or int(price.effective_to.timestamp()) > low)
-        ]
-        if not chosen:
-            raise LookupError(f"{service.sku} has no price in {currency} at second {low}")
-        best = max(
-            chosen, key=lambda price: (price.book.kind == PriceKind.CONTRACT, price.effective_from)
-        )
-        yield best.code or str(best.pk), best.amount, high - low
-
-
-def _prices(sku: str, currency: str) -> list[Price]:
-    mine = current_tenant_id()
-    return [
-        price
-        for price in Price.objects.select_related("book").filter(sku=sku, unit="gpu_hour")
-        if price.book.currency == currency and price.book.tenant in (None, mine)
-    ]
-
-
 def _rounded(exact: Fraction, currency: str) -> Decimal:
     """Half away from zero, to the minor unit."""
     unit = 10 ** minor_places(currency)
@@ -238,7 +402,7 @@ def _rounded(exact: Fraction, currency: str) -> Decimal:
     return Decimal(whole if exact >= 0 else -whole).scaleb(-minor_places(currency))
 
 
-def _totals(document: Document, expected: dict[Key, tuple[int, Decimal]]) -> list[Finding]:
+def _totals(document: Document, expected: Lines) -> list[Finding]:
     subtotal = sum((amount for _seconds, amount in expected.values()), Decimal(0))
     taxes = _rounded(Fraction(subtotal) * Fraction(document.vat_rate), document.currency)
     says = {"subtotal": document.subtotal, "tax": document.tax, "total": document.total}

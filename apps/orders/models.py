@@ -8,18 +8,11 @@ from django.db import models
 from django.db.models import F, Func, Q
 
 from apps.accounts.models import Project, User
-from apps.catalog.models import BillingBasis, Plan
+from apps.catalog.models import BillingBasis, Plan, PriceRule
 from apps.core import realms
 from apps.core.clock import NeoNow
 from apps.core.uuids import uuid7
 from apps.orders.states import ApprovalStatus, OrderStatus, ReservationStatus, ServiceState
-
-
-class PriceRule(models.TextChoices):
-    """How the price of an order is found."""
-
-    IN_FORCE = "in_force", "in_force"
-    FIXED = "fixed", "fixed"
 
 
 class IfUnavailable(models.TextChoices):
@@ -314,6 +307,26 @@ class Service(realms.Tenant, models.Model):
         return self.name
 
 
+class ServiceVersion(realms.Tenant, realms.InsertOnly, models.Model):
+    """The hardware of one quantity version of a service that was resized: charged by its own size.
+
+    A service that was never resized has no row; a resized one has a row for each of its versions.
+    """
+
+    service = models.ForeignKey(Service, on_delete=models.PROTECT, related_name="versions")
+    version = models.PositiveIntegerField()
+    sku = models.CharField(max_length=60)
+    gpus = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["service", "version"], name="service_version_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.service_id} version {self.version}: {self.gpus} × {self.sku}"
+
+
 class FactSource(models.TextChoices):
     """Where a fact came from."""
 
@@ -347,7 +360,16 @@ class Fact(realms.Tenant, realms.InsertOnly, models.Model):
     )
 
     class Meta:
-        indexes = [models.Index(fields=["service", "start_at"], name="fact_of_service")]
+        indexes = [
+            models.Index(fields=["service", "start_at"], name="fact_of_service"),
+            models.Index(fields=["recorded_at"], name="fact_recorded"),
+            models.Index(fields=["start_at"], name="fact_started"),
+            models.Index(
+                fields=["service"],
+                name="fact_out_of_line",
+                condition=Q(end_at__isnull=False) | Q(supersedes__isnull=False),
+            ),
+        ]
         constraints = [
             models.CheckConstraint(
                 name="fact_ends_after_it_begins",

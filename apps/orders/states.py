@@ -67,6 +67,10 @@ RESERVATION = Machine("reservation", [
 ])  # fmt: skip
 
 
+# Charged for their term whether used or not; an expired one too, if its term had begun.
+TAKES_OR_PAYS = (V.BOOKED, V.ACTIVE, V.SUSPENDED)
+
+
 class ApprovalStatus(models.TextChoices):
     """What became of a question to the tenant's administrators."""
 

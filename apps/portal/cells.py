@@ -17,7 +17,7 @@ from apps.catalog.models import PriceKind
 from apps.core import instants, show
 from apps.core.money import Money, gpu_hours_display
 from apps.core.tables import Column, Empty, Row, Table, Term
-from apps.invoicing.models import Document
+from apps.invoicing.models import Document, DocumentLine
 from apps.invoicing.selectors import Cost
 from apps.metering.selectors import Interval
 from apps.orders import causes
@@ -45,6 +45,8 @@ DOCUMENT_KINDS = {
 LINE_KINDS = {
     "usage": gettext_lazy("Usage"),
     "discount": gettext_lazy("Discount"),
+    "reservation": gettext_lazy("Reservation"),
+    "minimum": gettext_lazy("Minimum"),
     "late_usage": gettext_lazy("Late usage"),
     "correction": gettext_lazy("Correction"),
 }
@@ -540,6 +542,17 @@ def cost_table(cost: Cost) -> Table:
     """The lines the invoice would have if the month ended now."""
     rows = [(line, "") for line in cost.lines]
     rows += [(line, _("late, of an invoiced month")) for line in cost.late_lines]
+    agreed = [
+        Row(
+            [
+                show.stacked(LINE_KINDS[line.kind], line.description),
+                line.columns.get("project_name") or show.NOTHING,
+                *[show.NOTHING] * 3,
+                show.money(line.amount),
+            ]
+        )
+        for line in cost.agreed_lines
+    ]
     return Table(
         caption=_("Lines so far"),
         columns=[
@@ -568,13 +581,16 @@ def cost_table(cost: Cost) -> Table:
                 ]
             )
             for line, note in rows
-        ],
+        ]
+        + agreed,
         empty=Empty(
             _("Nothing charged this month"),
             _("Charging begins the second a server is proven ready."),
             icon="coins",
         ),
-        foot=Row(["", "", "", "", _("Subtotal"), show.money(cost.subtotal)]) if rows else None,
+        foot=Row(["", "", "", "", _("Subtotal"), show.money(cost.subtotal)])
+        if rows or agreed
+        else None,
     )
 
 
@@ -585,6 +601,9 @@ def project_cost_table(cost: Cost) -> Table:
         amount = Money(line.amount, cost.currency)
         name = line.project_name
         sums[name] = sums[name] + amount if name in sums else amount
+    for agreed in cost.agreed_lines:
+        name = agreed.columns.get("project_name") or str(_("All projects"))
+        sums[name] = sums[name] + agreed.amount if name in sums else agreed.amount
     return Table(
         caption=_("By project"),
         columns=[Column(_("Project")), Column(_("Amount"), number=True)],
@@ -670,13 +689,14 @@ def line_table(document: Document) -> Table:
                 [
                     show.stacked(
                         line.service_name or line.description,
-                        f"{LINE_KINDS[line.kind]} · {line.order_number}"
-                        f" · {line.sku} × {line.quantity}",
+                        _line_hint(line),
                     ),
-                    line.project_name,
-                    gpu_hours_display(line.gpu_seconds),
-                    show.money(line.unit_price, money),
-                    show.stacked(line.price_code, _price_kind(line.price_kind)),
+                    line.project_name or show.NOTHING,
+                    gpu_hours_display(line.gpu_seconds) if line.sku else show.NOTHING,
+                    show.money(line.unit_price, money) if line.sku else show.NOTHING,
+                    show.stacked(line.price_code, _price_kind(line.price_kind))
+                    if line.sku
+                    else show.NOTHING,
                     show.money(line.amount, money),
                     show.link(_("Explain"), reverse("portal:invoice_line", args=[line.pk])),
                 ]
@@ -687,34 +707,47 @@ def line_table(document: Document) -> Table:
     )
 
 
+def _line_hint(line: DocumentLine) -> str:
+    kind = str(LINE_KINDS[line.kind])
+    return f"{kind} · {line.order_number} · {line.sku} × {line.quantity}" if line.sku else kind
+
+
 def line_terms(explained: dict[str, Any]) -> list[Term]:
     """What a line follows from."""
+    line, currency = explained["line"], explained["document"].currency
+    terms = [Term(_("Kind"), LINE_KINDS[line.kind])]
+    if explained["service"] is not None:
+        terms += [
+            Term(_("Service"), service_link(explained["service"])),
+            Term(_("Order"), order_link(explained["order"])),
+        ]
+    if explained["contract"] is not None:
+        terms.append(Term(_("Contract"), str(explained["contract"])))
+    if explained["reservation"] is not None:
+        terms.append(Term(_("Reservation"), explained["reservation"].number))
+    if line.sku:
+        terms += _measured(explained)
+    return [*terms, Term(_("Amount"), show.money(line.amount, currency))]
+
+
+def _measured(explained: dict[str, Any]) -> list[Term]:
     line, price = explained["line"], explained["price"]
-    currency = explained["document"].currency
-    return [
-        Term(_("Kind"), LINE_KINDS[line.kind]),
-        Term(_("Service"), service_link(explained["service"])),
-        Term(_("Order"), order_link(explained["order"])),
+    terms = [
         Term(_("Project"), explained["project"].name),
         Term(
             _("Unit price"),
-            _("{price} per GPU-hour").format(price=show.money(line.unit_price, currency)),
+            _("{price} per GPU-hour").format(
+                price=show.money(line.unit_price, explained["document"].currency)
+            ),
             f"{line.price_code} · {_price_kind(line.price_kind)}",
         ),
-        Term(_("Price valid from"), show.instant(price.effective_from if price else None)),
-        Term(_("Price valid to"), show.instant(price.effective_to if price else None)),
-        Term(_("Amount"), show.money(line.amount, currency)),
     ]
-
-
-def arithmetic(explained: dict[str, Any]) -> str:
-    """How a line's amount is made of its seconds."""
-    line, currency = explained["corrects"] or explained["line"], explained["document"].currency
-    return (
-        f"{explained['seconds']:,} s × {line.quantity} GPU = {line.gpu_seconds:,} GPU·s;"
-        f" {line.gpu_seconds:,} ÷ 3,600 × {show.money(line.unit_price, currency)}"
-        f" = {show.money(line.amount, currency)}"
-    )
+    if price is not None:
+        terms += [
+            Term(_("Price valid from"), show.instant(price.effective_from)),
+            Term(_("Price valid to"), show.instant(price.effective_to)),
+        ]
+    return terms
 
 
 def usage_table(usage: Iterable[dict[str, Any]]) -> Table:
@@ -726,6 +759,7 @@ def usage_table(usage: Iterable[dict[str, Any]]) -> Table:
             Column(_("From")),
             Column(_("To")),
             Column(_("Seconds"), number=True),
+            Column(_("GPUs"), number=True, hide="sm"),
             Column(_("Server"), hide="md"),
             Column(_("Cause"), wrap=True, hide="lg"),
             Column(_("Recorded"), hide="xl"),
@@ -737,6 +771,7 @@ def usage_table(usage: Iterable[dict[str, Any]]) -> Table:
                     show.instant(one["start_at"], seconds=True),
                     show.instant(one["end_at"], seconds=True),
                     f"{one['seconds']:,}",
+                    one["gpus"],
                     one["node"] or show.NOTHING,
                     causes.in_words(one["cause"]),
                     show.instant(one["recorded_at"], seconds=True),

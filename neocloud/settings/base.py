@@ -35,6 +35,7 @@ NEOCLOUD_CALL_HOME_URL = os.environ.get(
 )
 NEOCLOUD_PG_BIN = os.environ.get("NEOCLOUD_PG_BIN", "")
 NEOCLOUD_TIMEZONE = os.environ.get("NEOCLOUD_TIMEZONE", "Asia/Seoul")  # of staff pages
+NEOCLOUD_PAYMENT_DAYS = int(os.environ.get("NEOCLOUD_PAYMENT_DAYS", "30"))  # without a contract
 NEOCLOUD_WATCH_SECONDS = float(os.environ.get("NEOCLOUD_WATCH_SECONDS", "5"))
 NEOCLOUD_RECONCILE_SECONDS = float(os.environ.get("NEOCLOUD_RECONCILE_SECONDS", "300"))
 NEOCLOUD_GRACE_SECONDS = float(os.environ.get("NEOCLOUD_GRACE_SECONDS", "45"))  # of a difference

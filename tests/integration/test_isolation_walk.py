@@ -20,7 +20,7 @@ from apps.accounts.services import create_access_key
 from apps.core.uuids import uuid7
 from apps.inventory.models import Ticket
 from apps.invoicing import services as invoicing
-from apps.invoicing.models import DocumentLine
+from apps.invoicing.models import DocumentLine, InvoiceRun
 from apps.notices.models import Notice
 from apps.notices.services import tell, tell_operators
 from apps.orders.models import Order, Quote, Service
@@ -30,7 +30,7 @@ from apps.tenancy.context import platform_context, tenant_context
 from apps.tenancy.tasks import HEADER
 from neocloud.celery import app
 from tests import isolation_table
-from tests.builders import a_used_service, an_approval, move_clock
+from tests.builders import a_contract, a_used_service, an_approval, move_clock
 from tests.integration.console.operator import a_world, fill
 from tests.isolation_table import SIGNED_IN, Route
 from tests.people import Browser, a_browser, a_person, an_operator
@@ -55,7 +55,7 @@ SHARED = {
                  "node_id", "node", "ticket_id", "ticket", "site_id", "site",
                  "tenant_id", "tenant", "book_id", "book", "sku", "name", "form", "verb",
                  "uidb36", "key")
-}  # fmt: skip
+} | {"code": "code", "invoice_run": "invoice_run"}  # fmt: skip
 
 
 @dataclass
@@ -139,6 +139,8 @@ def world(acme: Any) -> dict[str, str]:
         "site_code": made.shop.site.code,
         "tenant": str(acme.pk),
         "book": str(made.shop.book.pk),
+        "code": a_contract(start="2026-05-01T00:00:00").code,
+        "invoice_run": str(InvoiceRun.objects.create(period="2026-02", currency="KRW").pk),
         "sku": made.shop.offering.sku,
         "name": "invoices",
         "form": "csv",

@@ -12,7 +12,17 @@ from apps.api.serializers.base import (
     ShownModel,
     Strict,
 )
-from apps.catalog.models import GPUModel, Image, Offering, Price, PriceBook, PriceKind, Unit
+from apps.catalog.models import (
+    Contract,
+    GPUModel,
+    Image,
+    Offering,
+    Price,
+    PriceBook,
+    PriceKind,
+    PriceRule,
+    Unit,
+)
 
 
 class ImageSerializer(ShownModel[Image]):
@@ -146,6 +156,64 @@ class NewPrice(Strict):
     amount = serializers.CharField(max_length=40, help_text="Plain digits, at most six decimals.")
     effective_from = Instant()
     code = serializers.CharField(max_length=60, required=False, allow_blank=True)
+
+
+class ContractSerializer(ShownModel[Contract]):
+    """One version of a contract; the newest has no end, or one still to come."""
+
+    minimum_monthly_charge = MoneyField("minimum_monthly_charge", allow_null=True)
+    prepaid_credit = MoneyField("prepaid_credit")
+    book = serializers.UUIDField(source="book_id", allow_null=True)
+
+    class Meta:
+        model = Contract
+        fields = [
+            "id", "tenant", "code", "version", "currency", "effective_from", "effective_to",
+            "discount_percent", "minimum_monthly_charge", "payment_days", "prepaid_credit",
+            "price_rule", "book", "note", "created_at",
+        ]  # fmt: skip
+
+
+class ContractFilters(Filters):
+    """Conditions on contracts."""
+
+    tenant = serializers.UUIDField(required=False)
+    code = serializers.CharField(max_length=60, required=False)
+    currency = serializers.CharField(max_length=3, required=False)
+
+
+class ContractTerms(Strict):
+    """What is agreed; in a change what is left out stays as it is."""
+
+    discount_percent = serializers.CharField(max_length=20, required=False)
+    minimum_monthly_charge = serializers.CharField(
+        max_length=40, required=False, allow_null=True, help_text="Before tax; null: none."
+    )
+    payment_days = serializers.IntegerField(min_value=0, max_value=365, required=False)
+    prepaid_credit = serializers.CharField(max_length=40, required=False)
+    price_rule = serializers.ChoiceField(PriceRule.choices, required=False)
+    note = serializers.CharField(max_length=400, required=False, allow_blank=True)
+
+
+class NewContract(ContractTerms):
+    """A contract of one tenant, in its currency."""
+
+    tenant = serializers.UUIDField()
+    code = serializers.RegexField(r"^[a-z0-9][a-z0-9.-]{0,58}[a-z0-9]$", max_length=60)
+    effective_from = Instant()
+    effective_to = Instant(required=False, allow_null=True)
+
+
+class ContractChange(ContractTerms):
+    """Terms from an instant on."""
+
+    at = Instant()
+
+
+class ContractEnd(Strict):
+    """When the contract ends."""
+
+    at = Instant()
 
 
 class CatalogText(Strict):

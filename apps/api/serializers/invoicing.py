@@ -19,7 +19,10 @@ from apps.invoicing.models import (
     DocumentLine,
     DocumentStatus,
     InvoiceProjection,
+    InvoiceRun,
+    InvoiceRunTenant,
 )
+from apps.invoicing.states import RunStatus
 
 
 class DocumentSerializer(ShownModel[Document]):
@@ -35,7 +38,7 @@ class DocumentSerializer(ShownModel[Document]):
         fields = [
             "id", "kind", "status", "number", "period", "period_start", "period_end",
             "supply_end", "billing_timezone", "currency", "vat_rate", "subtotal", "tax", "total",
-            "as_of", "corrects", "reason", "created_at", "issued_at",
+            "as_of", "corrects", "reason", "created_at", "issued_at", "due_on",
         ]  # fmt: skip
 
 
@@ -52,7 +55,7 @@ class DocumentLineSerializer(ShownModel[DocumentLine]):
             "id", "position", "kind", "ref", "description", "service_id", "service_name",
             "version", "order_id", "order_number", "project_id", "project_name", "node_names",
             "sku", "quantity", "first_at", "last_at", "gpu_seconds", "gpu_hours", "price_id",
-            "price_code", "price_kind", "unit_price", "amount", "corrects",
+            "price_code", "price_kind", "unit_price", "amount", "contract_id", "terms", "corrects",
         ]  # fmt: skip
 
 
@@ -86,6 +89,14 @@ class RatedLineSerializer(Shown):
     amount = serializers.CharField(help_text="In the currency of the whole.")
 
 
+class AgreedLineSerializer(Shown):
+    """A discount, reservation or minimum as it would be invoiced now."""
+
+    kind = serializers.CharField()
+    description = serializers.CharField()
+    amount = MoneyField("amount", None)
+
+
 class CostSerializer(Shown):
     """What the running month would be invoiced with if it ended at `until`."""
 
@@ -94,6 +105,7 @@ class CostSerializer(Shown):
     since = Instant()
     until = Instant()
     lines = RatedLineSerializer(many=True)
+    agreed_lines = AgreedLineSerializer(many=True)
     late_lines = RatedLineSerializer(many=True)
     subtotal = MoneyField("subtotal", None)
     tax = MoneyField("tax", None)
@@ -106,6 +118,7 @@ class UsedTime(Shown):
     start_at = Instant()
     end_at = Instant()
     seconds = serializers.IntegerField()
+    gpus = serializers.IntegerField()
     state = serializers.CharField()
     fact_id = serializers.UUIDField()
     source = serializers.CharField()  # type: ignore[assignment]
@@ -122,11 +135,13 @@ class ExplanationSerializer(Shown):
     corrects = serializers.UUIDField(source="corrects.id", allow_null=True, default=None)
     invoice = serializers.UUIDField(source="document.id")
     number = serializers.CharField(source="document.number", allow_null=True)
-    order = serializers.UUIDField(source="order.id")
-    order_number = serializers.CharField(source="order.number")
-    service = serializers.UUIDField(source="service.id")
-    service_name = serializers.CharField(source="service.name")
-    project = serializers.CharField(source="project.name")
+    order = serializers.UUIDField(source="order.id", allow_null=True, default=None)
+    order_number = serializers.CharField(source="order.number", allow_null=True, default=None)
+    service = serializers.UUIDField(source="service.id", allow_null=True, default=None)
+    service_name = serializers.CharField(source="service.name", allow_null=True, default=None)
+    project = serializers.CharField(source="project.name", allow_null=True, default=None)
+    reservation = serializers.UUIDField(source="reservation.id", allow_null=True, default=None)
+    contract = serializers.CharField(allow_null=True, default=None)
     price = PriceSerializer(allow_null=True)
     usage = UsedTime(many=True)
     seconds = serializers.IntegerField()
@@ -147,7 +162,7 @@ class ProjectedInvoice(ShownModel[InvoiceProjection]):
         model = InvoiceProjection
         fields = [
             "id", "tenant", "kind", "status", "number", "period", "currency", "subtotal", "tax",
-            "total", "issued_at", "created_at",
+            "total", "issued_at", "due_on", "created_at",
         ]  # fmt: skip
 
 
@@ -180,24 +195,58 @@ class NewInvoiceRun(Strict):
     currency = Currency()
 
 
-class ClosedTenantSerializer(Shown):
-    """What closing the month gave for one tenant."""
+class InvoiceRunSerializer(ShownModel[InvoiceRun]):
+    """The closing of a month in one currency."""
 
-    tenant = serializers.UUIDField(source="tenant.id")
-    tenant_name = serializers.CharField(source="tenant.name")
-    result = serializers.ChoiceField(["drafted", "nothing", "invoiced", "refused"])
-    document = serializers.UUIDField(source="document_id", allow_null=True)
-    total = MoneyField("total", None, allow_null=True)
-    code = serializers.CharField(source="error.code", allow_null=True, default=None)
-    detail = serializers.CharField(source="error.detail", allow_null=True, default=None)
+    class Meta:
+        model = InvoiceRun
+        fields = ["id", "period", "currency", "status", "started_by", "started_at", "ended_at"]
 
 
-class InvoiceRunSerializer(Shown):
-    """What closing a month gave, tenant by tenant."""
+class InvoiceRunFilters(Filters):
+    """Conditions on invoice runs."""
 
-    period = serializers.CharField()
-    currency = serializers.CharField()
-    tenants = ClosedTenantSerializer(many=True)
+    period = Month(required=False)
+    currency = serializers.CharField(max_length=3, required=False)
+    status = serializers.ChoiceField(RunStatus.choices, required=False)
+
+
+class RunWarning(Shown):
+    """What a reviewer should look at."""
+
+    code = serializers.CharField()
+    figures = serializers.DictField(child=serializers.CharField())
+
+
+class InvoiceRunTenantSerializer(ShownModel[InvoiceRunTenant]):
+    """What became of one tenant's month in a run."""
+
+    tenant_name = serializers.CharField()
+    subtotal = MoneyField("subtotal", "run.currency", allow_null=True)
+    total = MoneyField("total", "run.currency", allow_null=True)
+    previous_total = MoneyField("previous_total", "run.currency", allow_null=True)
+    warnings = RunWarning(many=True)
+
+    class Meta:
+        model = InvoiceRunTenant
+        fields = [
+            "tenant", "tenant_name", "status", "document", "number", "subtotal", "total",
+            "previous_total", "warnings", "error_code", "error", "attempts", "changed_at",
+        ]  # fmt: skip
+
+
+class RunChoice(Strict):
+    """Which tenants of a run; all of them without."""
+
+    tenants = serializers.ListField(
+        child=serializers.UUIDField(), required=False, allow_null=True, max_length=1000
+    )
+
+
+class RunTold(Shown):
+    """How many tenants it concerns."""
+
+    tenants = serializers.IntegerField()
 
 
 class NewCredit(Strict):

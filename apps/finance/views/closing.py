@@ -18,11 +18,11 @@ from apps.core import clock, show
 from apps.core.answers import changed
 from apps.core.errors import AppError, NotFound
 from apps.core.money import Money
-from apps.core.periods import billing_month, month_of
+from apps.core.periods import billing_month, month_of, previous_month
 from apps.core.tables import Column, Empty, Row, Table
 from apps.finance import cells, selectors
-from apps.finance.views.home import previous
-from apps.invoicing import services
+from apps.invoicing import runs, services
+from apps.invoicing import selectors as invoicing
 from apps.invoicing.models import DocumentKind, DocumentStatus, InvoiceProjection
 from apps.tenancy.context import tenant_context
 from apps.tenancy.models import Tenant
@@ -47,15 +47,18 @@ def month_close(request: HttpRequest) -> HttpResponse:
 @require_POST
 @needs("invoice.manage")
 def draft_all(request: HttpRequest) -> HttpResponse:
-    """Draft the month of every tenant; what is issued stays, what is drafted is rated again."""
+    """Start the month's invoice run of every currency, or show the open ones."""
     period = _period(request.POST.get("period", ""))
     currencies = sorted({row.tenant.currency for row in selectors.closing(period=period)})
-    outcomes = [
-        _drafted(closed)
+    started = [
+        runs.start_run(period=period, currency=currency, actor=person(request))
         for currency in currencies
-        for closed in services.close_month(period=period, currency=currency, actor=person(request))
     ]
-    return _page(request, period, outcomes)
+    if len(started) == 1:
+        url = reverse("finance:invoice_run", args=[started[0].pk])
+    else:
+        url = f"{reverse('finance:month_close')}?period={period}"
+    return changed(request, url, _("The invoice run is under way."))
 
 
 @require_POST
@@ -106,9 +109,10 @@ def _page(
     now = clock.now()
     context = {
         "period": period,
-        "previous": previous(period),
+        "previous": previous_month(period),
         "is_over": now >= billing_month(period, settings.NEOCLOUD_TIMEZONE).end,
         "table": _table(rows, may_manage=may_manage),
+        "runs": cells.run_table(invoicing.invoice_runs().filter(period=period)),
         "totals": _totals(rows),
         "tenants": [row.tenant for row in rows if row.state != DocumentStatus.ISSUED],
         "drafts": sum(row.state == DocumentStatus.DRAFT for row in rows),
@@ -122,7 +126,7 @@ def _page(
 def _period(value: str) -> str:
     """The month asked for, else the one before this. Raises NotAMonth."""
     if not value:
-        return previous(month_of(clock.now(), settings.NEOCLOUD_TIMEZONE))
+        return previous_month(month_of(clock.now(), settings.NEOCLOUD_TIMEZONE))
     billing_month(value, settings.NEOCLOUD_TIMEZONE)
     return value
 
@@ -135,18 +139,6 @@ def _uuids(values: Sequence[str]) -> list[UUID]:
         except ValueError:
             continue
     return found
-
-
-def _drafted(closed: services.ClosedTenant) -> Outcome:
-    told = {
-        "drafted": _("drafted"),
-        "nothing": _("nothing is charged"),
-        "invoiced": _("already issued"),
-        "refused": closed.error.detail if closed.error else "",
-    }
-    return Outcome(
-        closed.tenant, told[closed.result], closed.result == "refused", closed.document_id
-    )
 
 
 def _issued(tenant: Tenant, document: UUID, actor: User) -> Outcome:

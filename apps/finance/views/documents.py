@@ -218,6 +218,7 @@ def _terms(tenant: Tenant, document: Document) -> list[Term]:
         Term(_("Until"), show.instant(document.supply_end)),
         Term(_("Facts known up to"), show.instant(document.as_of, seconds=True)),
         Term(_("Issued"), show.instant(document.issued_at), document.issued_by),
+        Term(_("To be paid by"), document.due_on or show.NOTHING),
         Term(_("Net"), show.money(document.subtotal, document.currency)),
         Term(
             _("VAT {rate} %").format(rate=f"{(document.vat_rate * 100).normalize():f}"),
@@ -264,8 +265,10 @@ def _line_table(
                     show.stacked(line.description, told),
                     line.order_number or show.NOTHING,
                     line.project_name or show.NOTHING,
-                    gpu_hours_display(line.gpu_seconds),
-                    show.stacked(show.money(line.unit_price, document.currency), line.price_code),
+                    gpu_hours_display(line.gpu_seconds) if line.sku else show.NOTHING,
+                    show.stacked(show.money(line.unit_price, document.currency), line.price_code)
+                    if line.sku
+                    else show.NOTHING,
                     show.money(line.amount, document.currency),
                     show.link(_("Explain"), url),
                 ],
@@ -284,23 +287,24 @@ def _line_table(
 
 
 def _line_terms(tenant: Tenant, told: dict[str, Any]) -> list[Term]:
-    line, document, service, order = (
-        told[name] for name in ("line", "document", "service", "order")
-    )
+    line, service, order = (told[name] for name in ("line", "service", "order"))
     price, book = told["price"], told["price_book"]
-    terms = [
-        Term(_("Service"), service.name, show.code(service.pk)),
-        Term(_("Nodes"), ", ".join(line.node_names) or show.NOTHING),
-        Term(_("Order"), show.link(order.number, reverse("console:order_detail", args=[order.pk]))),
-        Term(_("Project"), told["project"].name),
-        Term(_("GPUs"), line.quantity),
-        Term(_("GPU-seconds"), f"{line.gpu_seconds:,}", gpu_hours_display(line.gpu_seconds) + " h"),
-        Term(
-            _("Unit price"),
-            show.money(line.unit_price, document.currency),
-            f"{line.price_code} · {cells.PRICE_KINDS.get(line.price_kind, line.price_kind)}",
-        ),
-    ]
+    terms = [Term(_("What"), cells.LINE_KINDS.get(line.kind, line.kind), line.description)]
+    if service is not None:
+        url = reverse("console:order_detail", args=[order.pk])
+        terms += [
+            Term(_("Service"), service.name, show.code(service.pk)),
+            Term(_("Nodes"), ", ".join(line.node_names) or show.NOTHING),
+            Term(_("Order"), show.link(order.number, url)),
+        ]
+    if told["contract"] is not None:
+        contract = told["contract"]
+        url = reverse("finance:contract", args=[contract.code])
+        terms.append(Term(_("Contract"), show.link(str(contract), url)))
+    if told["reservation"] is not None:
+        terms.append(Term(_("Reservation"), told["reservation"].number))
+    if line.sku:
+        terms += _measured(told)
     if price is not None and book is not None:
         until = show.instant(price.effective_to) if price.effective_to else _("open")
         url = f"{reverse('finance:price_book', args=[book.pk])}#row-{price.pk}"
@@ -316,12 +320,27 @@ def _line_terms(tenant: Tenant, told: dict[str, Any]) -> list[Term]:
     return terms
 
 
+def _measured(told: dict[str, Any]) -> list[Term]:
+    line, document = told["line"], told["document"]
+    return [
+        Term(_("Project"), told["project"].name),
+        Term(_("GPUs"), line.quantity),
+        Term(_("GPU-seconds"), f"{line.gpu_seconds:,}", gpu_hours_display(line.gpu_seconds) + " h"),
+        Term(
+            _("Unit price"),
+            show.money(line.unit_price, document.currency),
+            f"{line.price_code} · {cells.PRICE_KINDS.get(line.price_kind, line.price_kind)}",
+        ),
+    ]
+
+
 def _usage_table(told: dict[str, Any]) -> Table:
     labels = dict(ServiceState.choices)
     columns = [
         Column(_("From")),
         Column(_("Until")),
         Column(_("Seconds"), number=True),
+        Column(_("GPUs"), number=True),
         Column(_("State")),
         Column(_("Node")),
         Column(_("Because of"), hide="md", wrap=True),
@@ -333,6 +352,7 @@ def _usage_table(told: dict[str, Any]) -> Table:
                 show.instant(entry["start_at"], seconds=True),
                 show.instant(entry["end_at"], seconds=True),
                 f"{entry['seconds']:,}",
+                entry["gpus"],
                 labels.get(entry["state"], entry["state"]),
                 show.link(entry["node"], reverse("console:node_detail", args=[entry["node_id"]]))
                 if entry["node_id"]
@@ -343,7 +363,7 @@ def _usage_table(told: dict[str, Any]) -> Table:
         )
         for entry in told["usage"]
     ]
-    foot = Row(["", _("Sum"), f"{told['seconds']:,}", "", "", "", ""])
+    foot = Row(["", _("Sum"), f"{told['seconds']:,}", "", "", "", "", ""])
     empty = Empty(_("No usage"), icon="clock")
     return Table(columns, rows, _("Usage"), empty=empty, foot=foot if rows else None)
 

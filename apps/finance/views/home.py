@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 
 from apps.accounts.access import needs
 from apps.core import clock, show
-from apps.core.periods import month_of
+from apps.core.periods import month_of, previous_month
 from apps.core.tables import Column, Empty, Figure, Row, Table
 from apps.finance import cells, selectors
 from apps.invoicing.models import DocumentStatus
@@ -22,7 +22,7 @@ def home(request: HttpRequest) -> HttpResponse:
     """How the money stands, for each currency."""
     now = clock.now()
     this_month = month_of(now, settings.NEOCLOUD_TIMEZONE)
-    last_month = previous(this_month)
+    last_month = previous_month(this_month)
     closing = selectors.closing(period=last_month)
     context = {
         "month": this_month,
@@ -34,12 +34,6 @@ def home(request: HttpRequest) -> HttpResponse:
         "latest": cells.document_table(selectors.documents()[:10]),
     }
     return render(request, "finance/home.html", context)
-
-
-def previous(period: str) -> str:
-    """The month before."""
-    year, month = int(period[:4]), int(period[5:])
-    return f"{year - 1:04d}-12" if month == 1 else f"{year:04d}-{month - 1:02d}"
 
 
 def _so_far(rows: Sequence[selectors.MonthSoFar]) -> list[Figure]:

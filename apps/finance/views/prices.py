@@ -20,8 +20,9 @@ from apps.core import clock, show
 from apps.core.answers import blame, changed
 from apps.core.errors import AppError, NotFound
 from apps.core.tables import Column, Empty, Row, Table
-from apps.finance import selectors
+from apps.finance import cells, selectors
 from apps.finance.forms import PriceForm
+from apps.invoicing import previews
 from apps.tenancy.models import Tenant
 
 
@@ -82,6 +83,7 @@ def price_add(request: HttpRequest, book_id: UUID) -> HttpResponse:
     if request.method != "POST" or not form.is_valid():
         return _page(request, book, form, status=422 if request.method == "POST" else 200)
     versions = list(catalog.list_prices(book=book))
+    known = list(catalog.prices_of_sku(sku=form.cleaned_data["sku"], currency=book.currency))
     keep = request.POST.get("keep") == "1"
     try:
         with transaction.atomic():
@@ -111,8 +113,34 @@ def price_add(request: HttpRequest, book_id: UUID) -> HttpResponse:
         "ends": ends,
         "ends_amount": show.money(ends.amount, book.currency) if ends else "",
         "follows": follows,
+        "effects": _effect_table(price, known),
     }
     return _page(request, book, form, preview=preview)
+
+
+def _effect_table(price: Price, known: Sequence[Price]) -> Table:
+    """Who pays the new price, and how much more or less."""
+    columns = [
+        Column(_("Tenant")),
+        Column(_("GPUs"), number=True),
+        Column(_("Now"), number=True, hide="sm"),
+        Column(_("Then"), number=True, hide="sm"),
+        Column(_("Difference"), number=True),
+    ]
+    rows = [
+        Row(
+            [
+                cells.tenant_link(one.tenant.pk, one.tenant.name),
+                one.gpus,
+                show.money(one.before) if one.before else show.NOTHING,
+                show.money(one.after),
+                show.money(one.difference),
+            ]
+        )
+        for one in previews.effects_of_price(price=price, before=known)
+    ]
+    empty = Empty(_("Nobody uses this SKU at that price now"), icon="users")
+    return Table(columns, rows, _("For a month of 730 hours, before tax"), empty=empty)
 
 
 def _page(
@@ -169,21 +197,13 @@ def _version_table(book: PriceBook, versions: Sequence[Price], now: Any) -> Tabl
                 show.instant(price.effective_from, seconds=True),
                 show.instant(price.effective_to, seconds=True) if price.effective_to else _("open"),
                 show.stacked(show.money(price.amount, book.currency), show.code(price.code)),
-                _standing(price, now),
+                cells.standing(price, now),
             ],
             id=str(price.pk),
         )
         for price in versions
     ]
     return Table(columns, rows, _("Versions"))
-
-
-def _standing(price: Price, now: Any) -> Any:
-    if price.effective_from > now:
-        return show.badge("placed", _("to come"))
-    if price.effective_to is not None and price.effective_to <= now:
-        return show.badge("closed", _("past"))
-    return show.badge("active", _("in force"))
 
 
 def _gap_table(book: PriceBook) -> Table | None:

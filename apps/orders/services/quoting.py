@@ -6,7 +6,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.catalog import selectors as catalog
-from apps.catalog.models import Offering, Plan
+from apps.catalog.models import Offering, Plan, PriceRule
 from apps.core import clock
 from apps.core.money import Money
 from apps.inventory.models import Site
@@ -18,7 +18,7 @@ from apps.orders.errors import (
     WrongCurrency,
     WrongQuantity,
 )
-from apps.orders.models import PriceRule, Quote
+from apps.orders.models import Quote
 from apps.orders.services import policy
 from apps.orders.states import CHARGES
 from apps.tenancy.selectors import current_tenant
@@ -84,6 +84,7 @@ def make_quote(
     price = catalog.price_in_force(
         sku=offering.sku, currency=tenant.currency, at=now, tenant=tenant.id
     )
+    contract = catalog.contract_in_force(tenant=tenant.id, currency=tenant.currency, at=now)
     gpus = quantity * offering.gpus
     per_hour = Money.of(price.amount, tenant.currency) * gpus
     return Quote.objects.create(
@@ -97,7 +98,8 @@ def make_quote(
         currency=tenant.currency,
         plan=Plan.ON_DEMAND,
         billing_basis=offering.billing_basis,
-        price_rule=PriceRule.IN_FORCE,
+        price_rule=contract.price_rule if contract else PriceRule.IN_FORCE,
+        contract_id=contract.pk if contract else None,
         price_id=price.pk,
         unit_price=price.amount,
         price_kind=price.book.kind,

@@ -67,7 +67,7 @@ def invoice_line(request: HttpRequest, line_id: UUID) -> HttpResponse:
         "document": explained["document"],
         "usage": cells.usage_table(explained["usage"]),
         "terms": cells.line_terms(explained),
-        "arithmetic": cells.arithmetic(explained),
+        "arithmetic": explained["arithmetic"],
     }
     return render(request, "portal/invoice_line.html", context)
 

@@ -7,10 +7,11 @@ import pytest
 
 from apps.accounts.roles import Role
 from apps.core import clock
+from apps.invoicing import runs
 from apps.orders import projections
 from apps.orders.models import TenantLimit
 from apps.provisioning.models import Run
-from apps.tenancy.context import tenant_context
+from apps.tenancy.context import platform_context, tenant_context
 from tests import builders
 from tests.integration.api.program import Program
 from tests.integration.inventory.builders import a_node
@@ -166,12 +167,17 @@ def test_closing_a_month_drafts_every_tenant_of_the_currency(
 ) -> None:
     asked = {"period": "2026-03", "currency": "KRW"}
 
-    run = console.post("invoice-runs", asked, status=200)
-
+    run = console.post("invoice-runs", asked, status=202)
     assert {"period": run["period"], "currency": run["currency"]} == asked
-    (row,) = run["tenants"]
-    assert (row["tenant_name"], row["result"]) == ("Acme AI", "drafted")
+    with platform_context():
+        runs.work(seconds=60)
+
+    path = f"invoice-runs/{run['id']}"
+    assert console.get(path)["status"] == "review"
+    (row,) = [one for one in console.get(f"{path}/tenants")["items"] if one["document"]]
+    assert (row["tenant_name"], row["status"]) == ("Acme AI", "drafted")
     assert (row["document"], row["total"]) == (draft["id"], draft["total"])
+    assert console.post(f"{path}/issue", {}, status=202) == {"tenants": 1}
 
 
 def test_a_draft_is_not_the_customers_to_see(draft: dict[str, Any], acme_apart: Any) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 from django.urls import reverse
 
 from apps.catalog.models import Price
+from apps.invoicing import runs
 from apps.invoicing import services as invoicing
-from apps.invoicing.models import Document, InvoiceProjection
+from apps.invoicing.models import Document, InvoiceProjection, InvoiceRun
 from apps.tenancy.context import tenant_context
 from tests.builders import SKU, a_price
 from tests.integration.finance.conftest import PERIOD, Desk, used
@@ -29,8 +30,10 @@ def url(name: str, *args: Any) -> str:
 
 
 def close(browser: Browser, period: str = PERIOD) -> Any:
-    """Draft the month of everybody."""
-    return browser.post(url("draft_all"), {"period": period})
+    """Draft the month of everybody, and what the page of the month shows then."""
+    browser.post(url("draft_all"), {"period": period})
+    runs.work(seconds=60)
+    return browser.get(f"{url('month_close')}?period={period}")
 
 
 def the_draft(desk: Desk) -> InvoiceProjection:
@@ -108,9 +111,25 @@ def test_a_month_is_drafted_reviewed_and_issued(desk: Desk, globex: Any, browser
 
 def test_one_tenants_trouble_is_told_and_stops_nobody(desk: Desk, globex: Any, browser: Browser):
     used(globex)  # there is no price in USD
-    page = close(browser).text
+    close(browser)
     assert the_draft(desk).total == 35200
-    assert "some were refused" in page
+    page = browser.get(url("invoice_run", InvoiceRun.objects.get(currency="USD").pk)).text
+    assert "has no price in USD" in page
+
+
+def test_a_run_is_reviewed_and_issued_on_its_page(desk: Desk, browser: Browser):
+    close(browser)
+    run = InvoiceRun.objects.get()
+    address = url("invoice_run", run.pk)
+    page = browser.get(address).text
+    assert "First invoice: nothing to compare with." in page
+    assert "₩35,200" in page
+    browser.post(url("invoice_run_act", run.pk, "issue"))
+    runs.work(seconds=60)
+    page = browser.get(address).text
+    assert "INV-2026-000001" in page
+    assert "Finished" in page
+    assert browser.post(url("invoice_run_act", run.pk, "cancel")).status_code == 409
 
 
 def test_a_draft_overtaken_by_usage_is_not_issued_but_rated_again(desk: Desk, browser: Browser):

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from apps.invoicing import cases
-from apps.invoicing.errors import MalformedCase
 from apps.tenancy.models import Tenant
 
 FILES = sorted((Path(__file__).parents[2] / "data" / "billing").glob("bs_*.json"))
@@ -57,12 +56,6 @@ def test_two_prices_from_one_instant_stop_the_run(db):
     case["prices"].append(second)
     answer = cases.run(case)
     assert (answer["error"], answer["documents"]) == ("price_conflict", [])
-
-
-def test_a_case_with_a_reservation_is_refused_in_plain_words(db):
-    case = a_case("04") | {"reservations": [{"id": "R1"}]}
-    with pytest.raises(MalformedCase, match="reservations"):
-        cases.run(case)
 
 
 def test_an_interval_that_ends_before_it_starts_is_refused(db):

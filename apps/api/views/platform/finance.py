@@ -10,9 +10,15 @@ from django.db.models import QuerySet
 from apps.api.operations import Asked, CSVFile, Endpoint, acts, gathers, lists, shows, streams
 from apps.api.selectors import line_of
 from apps.api.serializers import invoicing as shapes
-from apps.invoicing import exports, selectors, services
+from apps.invoicing import exports, runs, selectors, services
 from apps.invoicing.errors import DocumentNotFound, NothingToInvoice
-from apps.invoicing.models import Document, DocumentLine, InvoiceProjection
+from apps.invoicing.models import (
+    Document,
+    DocumentLine,
+    InvoiceProjection,
+    InvoiceRun,
+    InvoiceRunTenant,
+)
 from apps.tenancy.context import tenant_context
 from apps.tenancy.selectors import tenants
 
@@ -20,18 +26,87 @@ NEWEST = ("-created_at", "-document")
 
 
 class InvoiceRuns(Endpoint):
-    """Closing a month."""
+    """Closings of months."""
+
+    @lists(
+        "listInvoiceRuns",
+        "invoice.view",
+        shapes.InvoiceRunSerializer,
+        query=shapes.InvoiceRunFilters,
+        order=("-started_at", "-id"),
+    )
+    def get(self, asked: Asked) -> QuerySet[InvoiceRun]:
+        """List invoice runs, newest first."""
+        return selectors.invoice_runs().filter(**asked.query)
 
     @acts(
-        "closeMonth",
+        "startInvoiceRun",
         "invoice.manage",
         shapes.InvoiceRunSerializer,
         body=shapes.NewInvoiceRun,
-        is_keyed=False,
+        status=202,
     )
-    def post(self, asked: Asked) -> dict[str, Any]:
-        """Draft a month's invoices of every tenant of a currency; repeated, it rates them again."""
-        return asked.body | {"tenants": services.close_month(actor=asked.user, **asked.body)}
+    def post(self, asked: Asked) -> InvoiceRun:
+        """Draft a month's invoices of every tenant of a currency; the open run if there is one."""
+        return runs.start_run(actor=asked.user, **asked.body)
+
+
+class InvoiceRunItem(Endpoint):
+    """One closing of a month."""
+
+    @shows("showInvoiceRun", "invoice.view", shapes.InvoiceRunSerializer)
+    def get(self, asked: Asked, invoice_run: UUID) -> InvoiceRun:
+        """Show an invoice run."""
+        return selectors.invoice_runs().get(pk=invoice_run)
+
+
+class InvoiceRunTenants(Endpoint):
+    """The tenants of a run."""
+
+    @gathers("listInvoiceRunTenants", "invoice.view", shapes.InvoiceRunTenantSerializer)
+    def get(self, asked: Asked, invoice_run: UUID) -> list[InvoiceRunTenant]:
+        """List what became of each tenant: those that need somebody first."""
+        found = selectors.invoice_runs().get(pk=invoice_run)
+        return list(selectors.run_tenants(run_id=found.pk).select_related("run"))
+
+
+class InvoiceRunIssue(Endpoint):
+    """Issues reviewed drafts."""
+
+    @acts(
+        "issueInvoiceRun",
+        "invoice.manage",
+        shapes.RunTold,
+        body=shapes.RunChoice,
+        status=202,
+    )
+    def post(self, asked: Asked, invoice_run: UUID) -> dict[str, int]:
+        """Issue the drafts of a run, all or those of some tenants."""
+        return {"tenants": runs.approve(run_id=invoice_run, actor=asked.user, **asked.body)}
+
+
+class InvoiceRunRedraft(Endpoint):
+    """Rates again."""
+
+    @acts(
+        "redraftInvoiceRun",
+        "invoice.manage",
+        shapes.RunTold,
+        body=shapes.RunChoice,
+        status=202,
+    )
+    def post(self, asked: Asked, invoice_run: UUID) -> dict[str, int]:
+        """Rate drafts, refusals and empty months of a run again, all or those of some tenants."""
+        return {"tenants": runs.redraft(run_id=invoice_run, actor=asked.user, **asked.body)}
+
+
+class InvoiceRunCancel(Endpoint):
+    """Gives a run up."""
+
+    @acts("cancelInvoiceRun", "invoice.manage", shapes.InvoiceRunSerializer)
+    def post(self, asked: Asked, invoice_run: UUID) -> InvoiceRun:
+        """Cancel a run; its drafts stay."""
+        return runs.end_run(run_id=invoice_run, actor=asked.user, cancel=True)
 
 
 class AllInvoices(Endpoint):

@@ -9,7 +9,8 @@ from apps.api.operations import Asked, Endpoint, acts, lists, shows
 from apps.api.serializers import catalog as shapes
 from apps.api.serializers.imports import ImportReportSerializer
 from apps.catalog import selectors, services
-from apps.catalog.models import Offering, Price, PriceBook
+from apps.catalog.models import Contract, Offering, Price, PriceBook
+from apps.tenancy.selectors import tenants
 
 
 class AllOfferings(Endpoint):
@@ -84,6 +85,65 @@ class Prices(Endpoint):
         """Set a price from an instant on; the running version ends there."""
         found = selectors.price_books().get(pk=book)
         return services.set_price(book=found, actor=asked.user, **asked.body)
+
+
+class Contracts(Endpoint):
+    """What was agreed with tenants."""
+
+    @lists(
+        "listContracts",
+        "catalog.view",
+        shapes.ContractSerializer,
+        query=shapes.ContractFilters,
+        order=("-effective_from", "-id"),
+    )
+    def get(self, asked: Asked) -> QuerySet[Contract]:
+        """List every version of every contract, newest first."""
+        return selectors.contracts().filter(**asked.query)
+
+    @acts(
+        "signContract",
+        "price.manage",
+        shapes.ContractSerializer,
+        body=shapes.NewContract,
+        status=201,
+    )
+    def post(self, asked: Asked) -> Contract:
+        """Agree terms with a tenant from an instant on."""
+        body = dict(asked.body)
+        return services.sign_contract(
+            tenant=tenants().get(pk=body.pop("tenant")),
+            code=body.pop("code"),
+            effective_from=body.pop("effective_from"),
+            effective_to=body.pop("effective_to", None),
+            terms=services.Terms(**body),
+            actor=asked.user,
+        )
+
+
+class ContractChanging(Endpoint):
+    """New terms of a contract."""
+
+    @acts(
+        "changeContract",
+        "price.manage",
+        shapes.ContractSerializer,
+        body=shapes.ContractChange,
+        status=201,
+    )
+    def post(self, asked: Asked, code: str) -> Contract:
+        """Let other terms hold from an instant on; the version in force ends there."""
+        body = dict(asked.body)
+        return services.change_contract(code=code, at=body.pop("at"), terms=body, actor=asked.user)
+
+
+class ContractEnding(Endpoint):
+    """The end of a contract."""
+
+    @acts("endContract", "price.manage", shapes.ContractSerializer, body=shapes.ContractEnd)
+    def post(self, asked: Asked, code: str) -> Contract:
+        """End a contract at an instant still to come."""
+        return services.end_contract(code=code, actor=asked.user, **asked.body)
 
 
 class CatalogImport(Endpoint):
