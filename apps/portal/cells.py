@@ -513,18 +513,18 @@ def evidence_table(evidence: Iterable[dict[str, Any]]) -> Table:
         columns=[
             Column(_("Point"), wrap=True),
             Column(_("Checked"), wrap=True),
+            Column(_("Result")),
             Column(_("Ordered"), wrap=True, hide="sm"),
             Column(_("Seen"), wrap=True),
-            Column(_("Result")),
         ],
         rows=[
             Row(
                 [
                     show.strong(point.label) if number == 0 else "",
                     in_words(item.get("item")),
+                    verdict(item.get("ok")),
                     in_words(item.get("wanted")),
                     in_words(item.get("seen")),
-                    verdict(item.get("ok")),
                 ]
             )
             for point in points(evidence)

@@ -100,10 +100,10 @@ def _tell(node: Node, service_id: UUID, what: str) -> None:
         dedup_key=f"host.fault:{service_id}:{service.degraded_at}",
         subject=_("{node}: {what}"),
         body=_(
-            "{node} serves {service}, which is degraded now: {what}. Replace the host on the "
-            "order's page when it does not come back."
+            "{node} serves {service}, which is degraded now: {what}. Replace the host on its page "
+            "when it does not come back."
         ),
-        link=f"/orders/{service.order_id}/",
+        link=f"/services/{service_id}/",
         node=node.name,
         service=service.name,
         what=what,
