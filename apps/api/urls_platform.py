@@ -4,7 +4,7 @@ from django.urls import path
 
 from apps.api.openapi import openapi
 from apps.api.views import own
-from apps.api.views.platform import finance, hardware, reality, runs, selling, tenants
+from apps.api.views.platform import failing, finance, hardware, reality, runs, selling, tenants
 
 app_name = "api"
 urlpatterns = [
@@ -93,6 +93,35 @@ urlpatterns = [
     path("v1/runs/<uuid:run>/events", runs.RunEvents.as_view(), name="run_events"),
     path("v1/runs/<uuid:run>/retry", runs.RunRetry.as_view(), name="run_retry"),
     path("v1/runs/<uuid:run>/undo", runs.RunUndo.as_view(), name="run_undo"),
+    path("v1/runs/<uuid:run>/skip", runs.RunSkip.as_view(), name="run_skip"),
+    path("v1/runs/<uuid:run>/replace-node", runs.RunReplacement.as_view(), name="run_replace"),
+    path("v1/runs/<uuid:run>/take-over", runs.RunTakeover.as_view(), name="run_take_over"),
+    path("v1/runs/<uuid:run>/overrides", failing.RunOverrides.as_view(), name="run_overrides"),
+    path(
+        "v1/overrides/<uuid:override>/confirm",
+        failing.OverrideConfirmation.as_view(),
+        name="override_confirm",
+    ),
+    path(
+        "v1/overrides/<uuid:override>/refuse",
+        failing.OverrideRefusal.as_view(),
+        name="override_refuse",
+    ),
+    path("v1/leaks", failing.Leaks.as_view(), name="leaks"),
+    path("v1/leaks/<uuid:leak>/assign", failing.LeakAssignment.as_view(), name="leak_assign"),
+    path("v1/leaks/<uuid:leak>/retry", failing.LeakRetry.as_view(), name="leak_retry"),
+    path("v1/leaks/<uuid:leak>/close", failing.LeakClosing.as_view(), name="leak_close"),
+    path("v1/failure-policies", failing.FailurePolicies.as_view(), name="failure_policies"),
+    path(
+        "v1/failure-policies/effective",
+        failing.EffectivePolicy.as_view(),
+        name="failure_policy_effective",
+    ),
+    path(
+        "v1/failure-policies/<uuid:policy>/remove",
+        failing.FailurePolicyRemoval.as_view(),
+        name="failure_policy_remove",
+    ),
     path("v1/invoice-runs", finance.InvoiceRuns.as_view(), name="invoice_runs"),
     path(
         "v1/invoice-runs/<uuid:invoice_run>",

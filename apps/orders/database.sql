@@ -7,11 +7,15 @@ $$;
 
 CREATE OR REPLACE FUNCTION public.orders_queue_place(order_id uuid) RETURNS integer
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
-    SELECT count(*)::integer FROM orders_queueentry mine
-    JOIN orders_queueentry q ON q.site = mine.site AND q.resource_class = mine.resource_class
-        AND q.left_at IS NULL AND (q.entered_at, q.id) <= (mine.entered_at, mine.id)
-    WHERE mine."order" = order_id AND mine.left_at IS NULL
-        AND current_setting('neo.tenant', true) IN ('platform', mine.tenant::text)
+    SELECT coalesce(min(places.place), 0)::integer FROM (
+        SELECT count(*) AS place FROM orders_queueentry mine
+        JOIN orders_queueentry q ON q.site = mine.site AND q.resource_class = mine.resource_class
+            AND q.left_at IS NULL AND (q.service IS NULL, q.entered_at, q.id)
+                <= (mine.service IS NULL, mine.entered_at, mine.id)
+        WHERE mine."order" = order_id AND mine.left_at IS NULL
+            AND current_setting('neo.tenant', true) IN ('platform', mine.tenant::text)
+        GROUP BY mine.id
+    ) places
 $$;
 
 REVOKE ALL ON FUNCTION public.orders_queue_length(uuid, text) FROM PUBLIC;

@@ -391,7 +391,7 @@ class QueueEntry(realms.Public, models.Model):
 
     id = models.BigAutoField(primary_key=True)
     tenant = models.UUIDField()
-    order = models.UUIDField(unique=True)
+    order = models.UUIDField()
     site = models.UUIDField()
     offering = models.UUIDField()
     resource_class = models.CharField(max_length=80)
@@ -408,6 +408,11 @@ class QueueEntry(realms.Public, models.Model):
                 fields=["site", "resource_class", "entered_at"],
                 name="queue_waiting",
                 condition=Q(left_at=None),
+            )
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["order", "service"], name="one_place_in_queue", nulls_distinct=False
             )
         ]
 

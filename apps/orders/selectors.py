@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import F, Q, QuerySet, Sum
+from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from apps.accounts.models import Project, User
@@ -211,18 +211,25 @@ def queue_place(order_id: UUID) -> int | None:
     return place or None
 
 
+_IS_ORDER = ExpressionWrapper(Q(service=None), output_field=BooleanField())
+
+
 def queue_heads() -> list[QueueEntry]:
-    """The first waiting order of each site and kind of node; for the platform's side."""
+    """Who is first at each site for each kind of node; for the platform's side."""
     return list(
         QueueEntry.objects.filter(left_at=None)
-        .order_by("site", "resource_class", "entered_at", "id")
+        .annotate(is_order=_IS_ORDER)
+        .order_by("site", "resource_class", "is_order", "entered_at", "id")
         .distinct("site", "resource_class")
     )
 
 
 def waiting() -> QuerySet[QueueEntry]:
-    """Everything that waits for capacity, longest first; for the platform's side."""
-    return QueueEntry.objects.filter(left_at=None).order_by("entered_at", "id")
+    """Everything that waits for capacity, as it is served: services that lost their node before
+    orders, then the longest first; for the platform's side.
+    """
+    found = QueueEntry.objects.filter(left_at=None).annotate(is_order=_IS_ORDER)
+    return found.order_by("is_order", "entered_at", "id")
 
 
 def projected_orders(

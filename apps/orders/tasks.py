@@ -30,6 +30,8 @@ def _serve(entry: QueueEntry) -> bool:
     """Serve one head; what goes wrong with it holds back its own queue only."""
     try:
         with tenant_context(tenant_by_id(entry.tenant)):
+            if entry.service is not None:
+                return services.give_node(service_id=entry.service)
             return services.accept_from_queue(order_id=entry.order)
     except Exception:
         log.exception("queue.stuck", order=str(entry.order), tenant=str(entry.tenant))

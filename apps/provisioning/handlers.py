@@ -5,6 +5,7 @@ from uuid import UUID
 from apps.core.models import OutboxEvent
 from apps.core.outbox import on
 from apps.provisioning import services, tasks
+from apps.provisioning.engine import claims
 from apps.provisioning.models import Run
 from apps.provisioning.states import MOVING
 
@@ -24,6 +25,16 @@ def begin_removal(event: OutboxEvent) -> None:
     services.end_work(service_id=event.subject)
     for run in Run.objects.filter(service=event.subject, status__in=MOVING):
         tasks.wake_after_commit(run.pk)
+
+
+@on("service.node_given")
+def go_on_with_node(event: OutboxEvent) -> None:
+    """A service that waited in the queue has another node."""
+    waiting = Run.objects.filter(service=event.subject, status__in=MOVING)
+    ids = list(waiting.values_list("pk", flat=True))
+    claims.wake(ids)
+    for run_id in ids:
+        tasks.wake_after_commit(run_id)
 
 
 @on("service.work_ended")

@@ -51,6 +51,7 @@ from apps.orders.services.suspending import (
     warn_of_suspension,
 )
 from apps.orders.services.tenants import open_tenant
+from apps.orders.services.waiting import give_node, wait_for_node
 
 __all__ = [
     "APPROVABLE",
@@ -73,6 +74,7 @@ __all__ = [
     "expire_past_end",
     "fail_service",
     "finish_service",
+    "give_node",
     "is_suspended_for_fault",
     "lift_suspension",
     "lock_wanted",
@@ -99,6 +101,7 @@ __all__ = [
     "suspend_service",
     "tag_service",
     "terminate_service",
+    "wait_for_node",
     "warn_of_end",
     "warn_of_suspension",
 ]

@@ -197,7 +197,11 @@ def _enter_queue(order: Order, site: Site, offering: Offering) -> None:
 def accept_from_queue(*, order_id: UUID) -> bool:
     """Give a waiting order its capacity if there is some; True when its entry left the queue."""
     order = Order.objects.select_for_update().get(pk=order_id)
-    entry = QueueEntry.objects.select_for_update().filter(order=order_id, left_at=None).first()
+    entry = (
+        QueueEntry.objects.select_for_update()
+        .filter(order=order_id, service=None, left_at=None)
+        .first()
+    )
     if order.status != OrderStatus.QUEUED or entry is None:
         if entry is not None:
             entry.left_at = clock.now()

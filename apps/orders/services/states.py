@@ -16,7 +16,7 @@ from apps.inventory import services as inventory
 from apps.orders import causes, deadlines, projections
 from apps.orders.errors import NameNotConfirmed, Protected, ServiceOver
 from apps.orders.ledger import lock_facts_shared
-from apps.orders.models import Condition, Fact, FactSource, Order, Service
+from apps.orders.models import Condition, Fact, FactSource, Order, QueueEntry, Service
 from apps.orders.states import ORDER, SERVICE, OrderStatus, ServiceState
 
 OVER = (ServiceState.FAILED, ServiceState.TERMINATED, ServiceState.DELETING)
@@ -54,6 +54,7 @@ def move_service(
         service.ready_at = service.ready_at or at
     if service.state in (ServiceState.DELETING, ServiceState.FAILED):
         service.ended_at = at
+        QueueEntry.objects.filter(service=service.pk, left_at=None).update(left_at=at)
     service.condition, service.condition_detail = Condition.NONE, ""
     service.save(update_fields=["state", "ready_at", "ended_at", "condition", "condition_detail"])
     _write_fact(service, at=at, cause=cause, run=run)

@@ -11,9 +11,12 @@ from apps.core import clock
 from apps.core.errors import FailureKind
 from apps.inventory import services as inventory
 from apps.inventory.errors import OutOfCapacity
+from apps.inventory.models import Allocation
+from apps.inventory.selectors import live_allocation
 from apps.notices import services as notices
 from apps.orders import services as orders
 from apps.orders.models import Condition
+from apps.orders.queues import queue_length
 from apps.provisioning import blueprints
 from apps.provisioning.engine import claims, journal, pauses
 from apps.provisioning.engine.policies import decision, policy_of, replacements_allowed
@@ -24,7 +27,7 @@ from apps.provisioning.states import RUN, RunStatus, StepStatus
 
 log = structlog.get_logger(__name__)
 REPLACE = "replace"
-LOOK_FOR_A_NODE = timedelta(seconds=15)
+LOOK_FOR_A_NODE = timedelta(minutes=5)
 FAILED = "failed"
 CANCELLED = "cancelled"
 
@@ -161,6 +164,13 @@ def _replace(run: Run, blueprint: Blueprint) -> bool:
         run.outcome = CANCELLED
         _end_undone(run, blueprint)
         return False
+    if run.node_id is None:  # it waits in the queue, which gives it its node
+        given = live_allocation(run.service)
+        return _go_on_with(run, before, given) if given else _wait(run)
+    if _queues(run) and queue_length(
+        site_id=run.site_id, resource_class=run.wanted["resource_class"]
+    ):
+        return _enter_queue(run, blueprint, "others wait")
     try:
         with transaction.atomic():
             allocation = inventory.replace_allocation(
@@ -170,33 +180,43 @@ def _replace(run: Run, blueprint: Blueprint) -> bool:
                 left_at=journal.last(run, "undo"),
             )
     except OutOfCapacity as error:
-        then = decision(policy_of(run), FailureKind.NO_CAPACITY, run)
-        if then == Then.QUEUE:
-            return _wait_for_a_node(run, error.detail)
-        if then == Then.HOLD:
+        if _queues(run):
+            return _enter_queue(run, blueprint, error.detail)
+        if decision(policy_of(run), FailureKind.NO_CAPACITY, run) == Then.HOLD:
             return hold(run, blueprint.step(0), error.detail)
         run.outcome, run.reason = FAILED, f"{run.reason}; {error.detail}"[:500]
         _end_undone(run, blueprint)
         return False
     blueprint.on_node_left(run)
+    return _go_on_with(run, before, allocation)
+
+
+def _queues(run: Run) -> bool:
+    return decision(policy_of(run), FailureKind.NO_CAPACITY, run) == Then.QUEUE
+
+
+def _go_on_with(run: Run, before: UUID | None, allocation: Allocation) -> bool:
     _begin_again(run, allocation.node_id)
     orders.describe_service(
         service_id=run.service, node_id=allocation.node_id, node_name=allocation.node.name
     )
-    journal.write(run, "replaced", detail=f"{before} → {allocation.node.name}")
+    journal.write(run, "replaced", detail=f"{before or '-'} → {allocation.node.name}")
     return True
 
 
-def _wait_for_a_node(run: Run, why: str) -> bool:
-    """The order chose to wait: its quota stays, the bad node stays out of the pool,
-    look again soon.
-    """
-    run.next_try_at = clock.now() + LOOK_FOR_A_NODE
-    run.lease_until = None
-    run.save(update_fields=["next_try_at", "lease_until"])
-    orders.show_condition(service_id=run.service, condition=Condition.IN_QUEUE)
-    if journal.last(run, "waits for a node") is None:
-        journal.write(run, "waits for a node", detail=why)
+def _enter_queue(run: Run, blueprint: Blueprint, why: str) -> bool:
+    """The order chose to wait: its quota stays, its node is left, its place is the old one."""
+    orders.wait_for_node(service_id=run.service, left_at=journal.last(run, "undo"))
+    blueprint.on_node_left(run)
+    run.node = None
+    journal.write(run, "waits for a node", detail=why)
+    return _wait(run)
+
+
+def _wait(run: Run) -> bool:
+    """Until the queue wakes it; it looks by itself, too, in case that call is lost."""
+    run.next_try_at, run.lease_until = clock.now() + LOOK_FOR_A_NODE, None
+    run.save(update_fields=["node", "next_try_at", "lease_until"])
     return False
 
 

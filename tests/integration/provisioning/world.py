@@ -13,6 +13,7 @@ from apps.inventory.models import Node, Site
 from apps.inventory.observations import ObservedNode
 from apps.orders import services as orders
 from apps.orders.models import Order, Service
+from apps.orders.tasks import serve_queues
 from apps.provisioning.adapters.fake import FakeCompute
 from apps.provisioning.adapters.fake_parts import FakeNetwork
 from apps.provisioning.engine import claims, runs, watcher
@@ -112,6 +113,7 @@ def step(*, settle: bool = True) -> None:
         Run.objects.filter(status__in=MOVING).update(next_try_at=clock.now(), lease_until=None)
         for run_id in claims.due_runs():
             runs.advance(run_id)
+        serve_queues()
     deliver()
     if settle:
         fake().settle()

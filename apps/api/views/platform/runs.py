@@ -65,3 +65,33 @@ class RunUndo(Endpoint):
         """Give a run up: everything it made is taken back, nothing is charged."""
         services.undo_run(run_id=run, actor=asked.user, **asked.body)
         return selectors.run_by_id(run)
+
+
+class RunSkip(Endpoint):
+    """Goes on behind a step."""
+
+    @acts("skipRunStep", "run.act", shapes.RunSerializer, body=NeededReason, status=202)
+    def post(self, asked: Asked, run: UUID) -> Run:
+        """Let the step a run stands at count as done; refused for what must be real."""
+        services.skip_step(run_id=run, actor=asked.user, **asked.body)
+        return selectors.run_by_id(run)
+
+
+class RunReplacement(Endpoint):
+    """Takes another node."""
+
+    @acts("replaceRunNode", "run.act", shapes.RunSerializer, body=shapes.Replacing, status=202)
+    def post(self, asked: Asked, run: UUID) -> Run:
+        """Undo what was done on the node, then take another one for the same service."""
+        services.replace_node(run_id=run, actor=asked.user, **asked.body)
+        return selectors.run_by_id(run)
+
+
+class RunTakeover(Endpoint):
+    """Holds a run under a name."""
+
+    @acts("takeOverRun", "run.act", shapes.RunSerializer, body=NeededReason, status=202)
+    def post(self, asked: Asked, run: UUID) -> Run:
+        """Hold a run without a timer until its new owner hands it back."""
+        services.take_over(run_id=run, actor=asked.user, **asked.body)
+        return selectors.run_by_id(run)
