@@ -4,7 +4,16 @@ from django.urls import path
 
 from apps.api.openapi import openapi
 from apps.api.views import own
-from apps.api.views.platform import failing, finance, hardware, reality, runs, selling, tenants
+from apps.api.views.platform import (
+    failing,
+    finance,
+    hardware,
+    operating,
+    reality,
+    runs,
+    selling,
+    tenants,
+)
 
 app_name = "api"
 urlpatterns = [
@@ -20,6 +29,21 @@ urlpatterns = [
     path("v1/tenants/<uuid:tenant>/limits", tenants.TenantLimits.as_view(), name="tenant_limits"),
     path("v1/orders", tenants.AllOrders.as_view(), name="orders"),
     path("v1/services", tenants.AllServices.as_view(), name="services"),
+    path(
+        "v1/services/<uuid:service>/reboot",
+        operating.ServiceReboot.as_view(),
+        name="service_reboot",
+    ),
+    path(
+        "v1/services/<uuid:service>/power-cycle",
+        operating.ServicePowerCycle.as_view(),
+        name="service_power_cycle",
+    ),
+    path(
+        "v1/services/<uuid:service>/replace-host",
+        operating.ServiceHostReplacement.as_view(),
+        name="service_replace_host",
+    ),
     path(
         "v1/services/<uuid:service>/suspend",
         tenants.ServiceSuspension.as_view(),

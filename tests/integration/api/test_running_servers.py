@@ -4,6 +4,7 @@ import pytest
 
 from apps.orders.models import Service
 from apps.provisioning.models import Run
+from apps.tenancy.context import tenant_context
 from tests.integration.api.program import Program
 from tests.integration.provisioning import world
 
@@ -75,3 +76,14 @@ def test_a_console_is_shown_where_there_is_one(program: Program, service):
 
     assert shown == {"kind": "shellinabox", "url": "http://127.0.0.1:9/"}
     assert Service.objects.get(pk=service.pk).condition == ""
+
+
+def test_an_operator_replaces_a_lost_host_with_a_reason(shop, console: Program, acme_apart):
+    with tenant_context(acme_apart):
+        service = world.until_ready(world.an_accepted_order())
+    path = f"services/{service.pk}/replace-host"
+
+    console.refused("POST", path, {}, status=422)
+    answer = console.post(path, {"reason": "no answer"}, status=202)
+
+    assert (answer["status"], answer["condition"]) == ("suspended", "replacing")
