@@ -88,6 +88,11 @@ class FakeCompute:
         """The next calls of this name fail, one error each, before or after their effect."""
         (self._after if after_effect else self._before).setdefault(call, []).extend(errors)
 
+    def forget_faults(self) -> None:
+        """No call fails any more."""
+        self._before.clear()
+        self._after.clear()
+
     def settle(self) -> None:
         """Finish everything that is under way, one stage each."""
         for node in self.nodes.values():

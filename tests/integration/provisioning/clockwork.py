@@ -6,6 +6,7 @@ Whatever has no time at which it goes on stays where it is, and is found.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.db import connection
 from django.db.models import Min
@@ -13,6 +14,7 @@ from django.db.models import Min
 from apps.core import clock
 from apps.core.models import OutboxEvent
 from apps.core.secrets import token_hash
+from apps.orders.tasks import serve_deadlines, serve_queues
 from apps.provisioning.engine import claims, failpoints, runs, watcher
 from apps.provisioning.models import CallHome, Run
 from apps.provisioning.services import receive_call_home
@@ -33,6 +35,7 @@ class Clockwork:
 
     tenants: Iterable[Tenant]
     decide: Callable[[Run], None] | None = None  # what a person does about a held run
+    each: Callable[[list[UUID]], None] | None = None  # advances what is due; else one worker does
     is_checking: bool = True
     calls_home: Callable[[Run], bool] = lambda _run: True
     deaths: int = 0
@@ -45,11 +48,11 @@ class Clockwork:
         world.deliver()
         with platform_context():
             for site_id in watcher.due_sites():
-                watcher.look(site_id)
-            for run_id in claims.due_runs():
-                self.advance(run_id)
-                self.advance(run_id)  # a repeated message: nothing is due any more, or it goes on
+                self.mortal(watcher.look, site_id)
+            (self.each or self._each_twice)(claims.due_runs())
             runs.end_expired_holds()
+            serve_queues.run()
+            serve_deadlines.run()
             self._decide()
         world.deliver()
         world.fake().settle()
@@ -58,10 +61,16 @@ class Clockwork:
             self._check()
         self._let_time_pass()
 
-    def advance(self, run_id: object) -> None:
-        """Advance a run; the worker may die of it."""
+    def _each_twice(self, due: list[UUID]) -> None:
+        """The second message of a run finds it not due any more, or goes on where it stands."""
+        for run_id in due:
+            self.mortal(runs.advance, run_id)
+            self.mortal(runs.advance, run_id)
+
+    def mortal(self, job: Callable[[UUID], object], subject: UUID) -> None:
+        """Do a worker's job; the worker may die of it."""
         try:
-            runs.advance(run_id)  # type: ignore[arg-type]
+            job(subject)
         except failpoints.Killed:
             self.deaths += 1
 
@@ -146,10 +155,10 @@ def _next_due() -> datetime | None:
 
 
 def move_clock_by(passed: timedelta) -> None:
-    """Let time pass on this connection."""
+    """Let time pass on this connection: to the end of its transaction, if there is one."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT set_config('neo.clock_offset', (coalesce(nullif("
-            "current_setting('neo.clock_offset', true), ''), '0')::interval + %s)::text, true)",
-            [passed],
+            "current_setting('neo.clock_offset', true), ''), '0')::interval + %s)::text, %s)",
+            [passed, connection.in_atomic_block],
         )

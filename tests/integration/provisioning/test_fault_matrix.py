@@ -3,17 +3,19 @@
 import pytest
 
 from apps.provisioning import blueprints
-from apps.provisioning.engine import failpoints
+from apps.provisioning.engine import failpoints, runs
 from tests.integration.provisioning import matrix
 from tests.integration.provisioning.strikes import FAULTS
 
-pytestmark = pytest.mark.django_db
+
+@pytest.fixture
+def acme(own_database):
+    """Each case has a transaction of its own: a long one would hold up every relay here."""
+    return own_database.tenant("acme")
 
 
 @pytest.mark.slow
-def test_whatever_strikes_a_step_nothing_leaks_nothing_is_done_twice_and_the_bill_is_right(
-    platform, acme
-):
+def test_whatever_strikes_a_step_nothing_leaks_nothing_is_done_twice_and_the_bill_is_right(acme):
     every = matrix.cases(acme)
     chosen = matrix.sample(every)
     assert {case.fault.name for case in chosen} == {fault.name for fault in FAULTS}
@@ -36,14 +38,14 @@ def test_a_blueprint_the_matrix_does_not_know_is_named():
         matrix.start_of("teleport", undoing=False)
 
 
-def test_a_worker_that_is_killed_writes_nothing_more(platform, acme):
+def test_a_worker_that_is_killed_writes_nothing_more(acme):
     """As after SIGKILL: the transaction is rolled back, the claim stays until its lease is over."""
     with matrix.a_world(acme) as works:
         matrix.world.an_accepted_order()
         matrix.world.deliver()
         with failpoints.rehearse("claim_node", "outcome") as rehearsed:
             (run_id,) = matrix.world.claims.due_runs()
-            works.advance(run_id)
+            works.mortal(runs.advance, run_id)
         assert rehearsed.has_fired
         run = matrix.Run.objects.get(pk=run_id)
         assert (run.position, run.steps.get(name="claim_node").status) == (0, "running")

@@ -18,7 +18,6 @@ from apps.orders.models import Order, Service
 from apps.orders.selectors import gpus_in_use
 from apps.provisioning.engine import claims, runs
 from apps.provisioning.models import Run, RunStep
-from apps.tenancy import relay
 from apps.tenancy.context import tenant_context
 from apps.tenancy.models import Tenant
 from tests import builders
@@ -66,13 +65,8 @@ def later(passed: timedelta, job: Any) -> Any:
 
 
 def deliver() -> None:
-    """What is committed reaches its handlers."""
-
-    def until_delivered() -> None:
-        while relay.deliver_waiting():
-            pass
-
-    apart(until_delivered)
+    """What is committed reaches its handlers, whatever else is open on this server."""
+    apart(world.deliver)
 
 
 def test_a_message_that_comes_again_while_its_worker_is_still_at_it_makes_nothing_twice(acme):
