@@ -21,6 +21,7 @@ from apps.orders import projections
 from apps.orders.models import Fact, FactSource, QueueEntry, Service
 from apps.orders.selectors import gpus_in_use, services_in_use
 from apps.orders.states import ServiceState
+from apps.provisioning import blueprints
 from apps.provisioning.models import Run, RunEvent, RunStep
 from apps.provisioning.states import MOVING, OPEN, RunStatus, StepStatus
 from apps.tenancy.context import platform_context, tenant_context
@@ -28,7 +29,9 @@ from apps.tenancy.models import Tenant
 
 S = ServiceState
 HOLDS = (S.PROVISIONING, S.ACTIVE, S.STOPPED, S.SUSPENDED)  # states in which a server is held
-RUNS_THERE = (S.ACTIVE, S.STOPPED, S.SUSPENDED)
+RUNS_THERE = (S.ACTIVE, S.STOPPED)  # a suspended one may have lost its server
+OPEN_STATES = (*RUNS_THERE, S.SUSPENDED)
+AT_WORK = ("active", "rescue")  # what the site says of a server somebody has
 ENDED = (S.FAILED, S.TERMINATED)
 PAYS = (S.ACTIVE, S.STOPPED)
 SECOND = timedelta(seconds=1)
@@ -126,6 +129,11 @@ def _of_tenant(tenant: Tenant) -> Iterator[str]:
         )
     )
     lost = _given_up()
+    lost |= {
+        service.pk
+        for service in Service.objects.filter(state=S.SUSPENDED)
+        if not held[service.pk]  # its host was lost, and no other found so far
+    }
     for service in Service.objects.all():
         if held[service.pk] != (service.state in HOLDS and service.pk not in lost):
             yield f"{service} is {service.state} and holds {held[service.pk]} nodes"
@@ -136,7 +144,9 @@ def _of_tenant(tenant: Tenant) -> Iterator[str]:
 def _given_up() -> set[UUID]:
     """Services that are being undone for good: what they held has been given back already."""
     undoing = Run.objects.filter(status=RunStatus.UNDOING).exclude(outcome="replace")
-    return set(undoing.values_list("service", flat=True))
+    return {
+        run.service for run in undoing if not blueprints.get(run.blueprint, run.version).keeps_node
+    }
 
 
 def _facts(service: Service) -> Iterator[str]:
@@ -168,11 +178,16 @@ def _charge(service: Service, facts: list[Fact], first: Fact) -> Iterator[str]:
     proofs = RunStep.objects.filter(
         run__service=service.pk, name="prove_ready", status=StepStatus.DONE
     )
-    good = [
-        one for one in proofs if one.evidence and all(i["ok"] is not False for i in one.evidence)
+    proven = [
+        one.ended_at
+        for one in proofs
+        if one.ended_at and one.evidence and all(item["ok"] is not False for item in one.evidence)
     ]
-    if not any(one.ended_at and one.ended_at < first.start_at + SECOND for one in good):
-        yield f"{service} is active without a proof that it was ready"
+    for before, fact in pairwise(facts):
+        if fact.state != S.ACTIVE or before.state not in (S.PROVISIONING, S.SUSPENDED):
+            continue
+        if not any(before.start_at <= at < fact.start_at + SECOND for at in proven):
+            yield f"{service} is active from {fact.start_at} without a proof that it was ready"
     until = clock.now().replace(microsecond=0)
     spans = metering.intervals(service=service.pk, until=until)
     yield from _gaps(service, spans)
@@ -227,7 +242,7 @@ def _agreed(seen: dict[UUID, ObservedNode], servers: dict[UUID, Service]) -> Ite
     for node in Node.objects.all():
         there, service = seen.get(node.infra_id), servers.get(node.pk)
         if service is not None:
-            if there is None or there.provision_state != "active":
+            if there is None or there.provision_state not in AT_WORK:
                 yield f"{service} has no server: {there and there.provision_state}"
             elif there.instance_id != service.pk:
                 yield f"{service}'s node serves {there.instance_id}"
@@ -255,8 +270,10 @@ def _settled() -> Iterator[str]:
         AddressLease.objects.filter(released_at=None).values_list("service", flat=True)
     )
     for service in Service.objects.all():
-        if service.state not in (*RUNS_THERE, *ENDED):
+        if service.state not in (*OPEN_STATES, *ENDED):
             yield f"{service} rests in {service.state} ({service.condition})"
+        if service.state == S.SUSPENDED:
+            continue
         if leases[service.pk] != (service.state in RUNS_THERE):
             yield f"{service} is {service.state} and holds {leases[service.pk]} addresses"
         if service.state in ENDED and service.condition:

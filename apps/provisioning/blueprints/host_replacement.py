@@ -133,6 +133,7 @@ def _without_host(run: Run) -> None:
         settle_undone(run)
         return
     inventory.release(service=run.service)
+    recycle_if_proven(run)  # the host that was tried; the lost one is out of the pool
     notices.tell_operators(
         kind="service.without_host",
         dedup_key=f"service.without_host:{run.pk}",

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from apps.accounts.models import User
 from apps.core import clock
 from apps.core.errors import NotFound
+from apps.inventory import services as inventory
 from apps.orders import services as orders
 from apps.orders.models import Condition
 from apps.provisioning import blueprints
@@ -138,6 +139,7 @@ def undo_run(*, run_id: UUID, actor: User, reason: str) -> Run:
             if run.outcome == endings.REPLACE:
                 run.outcome, run.reason = endings.FAILED, reason[:500]
                 run.save(update_fields=["outcome", "reason"])
+                inventory.release(service=run.service)  # nobody moves to another node any more
                 journal.write(run, "undo", detail=reason, actor=str(actor))
         else:
             endings.start_undo(run, outcome, reason, actor=str(actor))
