@@ -37,7 +37,11 @@ PAYS = (S.ACTIVE, S.STOPPED)
 SECOND = timedelta(seconds=1)
 DEPLOYS = ("deploy", "reinstall")  # steps that put something on a node
 OUT_OF_SALE = (NodeStatus.QUARANTINED, NodeStatus.MAINTENANCE, NodeStatus.RETIRED)
-STEP_LINES = {StepStatus.DONE: "done", StepStatus.UNDONE: "undone", StepStatus.LEAKED: "leaked"}
+STEP_LINES = {
+    StepStatus.DONE: ("done",),
+    StepStatus.UNDONE: ("undone", "leak gone"),
+    StepStatus.LEAKED: ("leaked",),
+}
 RUN_LINES = {
     RunStatus.SUCCEEDED: "succeeded",
     RunStatus.UNDONE: "ended",
@@ -110,8 +114,8 @@ def _lines() -> Iterator[str]:
     for step in RunStep.objects.select_related("run"):
         if step.started_at and (step.run_id, step.name, "started") not in told:
             yield f"{step.name} of {step.run} started without a line"
-        line = STEP_LINES.get(StepStatus(step.status))
-        if line and (step.run_id, step.name, line) not in told:
+        lines = STEP_LINES.get(StepStatus(step.status), ())
+        if lines and not any((step.run_id, step.name, line) in told for line in lines):
             yield f"{step.name} of {step.run} is {step.status} without a line"
     whole = {(run, kind) for run, _step, kind in told}
     for run in Run.objects.all():

@@ -15,8 +15,8 @@ from apps.core import clock
 from apps.core.models import OutboxEvent
 from apps.core.secrets import token_hash
 from apps.orders.tasks import serve_deadlines, serve_queues
-from apps.provisioning.engine import claims, failpoints, runs, watcher
-from apps.provisioning.models import CallHome, Run
+from apps.provisioning.engine import claims, failpoints, leaks, runs, watcher
+from apps.provisioning.models import CallHome, Leak, Run
 from apps.provisioning.services import receive_call_home
 from apps.provisioning.states import MOVING, OPEN, RunStatus
 from apps.tenancy.context import platform_context
@@ -51,6 +51,8 @@ class Clockwork:
                 self.mortal(watcher.look, site_id)
             (self.each or self._each_twice)(claims.due_runs())
             runs.end_expired_holds()
+            for leak_id in leaks.due_leaks():
+                self.mortal(leaks.try_again, leak_id)
             serve_queues.run()
             serve_deadlines.run()
             self._decide()
@@ -75,8 +77,8 @@ class Clockwork:
             self.deaths += 1
 
     def rest(self) -> None:
-        """Turn until no run is open but what waits for a person for ever. What never comes to rest
-        is a problem.
+        """Turn until no run is open and nothing is left behind, but for what waits for a person
+        who never decides. What never comes to rest is a problem.
         """
         began = clock.now()
         for _turn in range(TURNS):
@@ -88,6 +90,8 @@ class Clockwork:
         with platform_context():
             for run in Run.objects.filter(status__in=OPEN):
                 self.problems.append(f"stuck: {run} {run.status} at {run.position} {run.reason}")
+            for leak in Leak.objects.filter(gone_at=None):
+                self.problems.append(f"still left: {leak.what} {leak.detail}")
 
     def until(self, is_so: Callable[[], bool]) -> None:
         """Turn until something is so."""
@@ -102,9 +106,11 @@ class Clockwork:
         with platform_context():
             waiting = OutboxEvent.objects.filter(delivered_at=None).exists()
             going_on = Run.objects.filter(status__in=OPEN)
+            left = Leak.objects.filter(gone_at=None).exists()
             if self.decide is None:
                 going_on = going_on.exclude(status=RunStatus.HELD, next_try_at=None)
-            return not waiting and not going_on.exists()
+                left = False
+            return not waiting and not going_on.exists() and not left
 
     def _decide(self) -> None:
         if self.decide is not None:
@@ -150,6 +156,8 @@ def _next_due() -> datetime | None:
         .exclude(next_try_at=None)
         .values_list("next_try_at", flat=True)
     )
+    for leak in Leak.objects.filter(gone_at=None).exclude(next_try_at=None):
+        instants.append(max(leak.next_try_at, leak.lease_until or leak.next_try_at))
     events = OutboxEvent.objects.filter(delivered_at=None).aggregate(at=Min("next_try_at"))
     return min([*instants, *([events["at"]] if events["at"] else [])], default=None)
 
