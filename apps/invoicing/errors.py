@@ -126,6 +126,16 @@ class AlreadyCredited(Conflict):
     message = _("Line {position} ({line}) was credited with {number} already.")
 
 
+class CreditTooLarge(Invalid):
+    """Never more is given back than was charged."""
+
+    code = "credit_too_large"
+    message = _(
+        "Of line {position} {left} {currency} before tax can still be credited. Choose an amount "
+        "above zero and up to that."
+    )
+
+
 class ReasonMissing(Invalid):
     """A credit says why, because the customer reads it."""
 

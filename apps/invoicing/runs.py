@@ -21,7 +21,7 @@ from apps.core import clock, outbox
 from apps.core.errors import AppError
 from apps.core.money import Money, parse_currency
 from apps.core.periods import billing_month, previous_month
-from apps.invoicing import late, rating, selectors, services
+from apps.invoicing import selectors, services
 from apps.invoicing.errors import AlreadyInvoiced, DraftIsStale, NothingToInvoice, RunNotFound
 from apps.invoicing.models import (
     Document,
@@ -247,9 +247,14 @@ def warnings_of(row: InvoiceRunTenant, tenant: Tenant, draft: Document) -> list[
     )
     if late_sum:
         found.append(_warning("late_usage", amount=_text(late_sum, draft.currency)))
-    reduced = Decimal(0)
-    for change in late.reduced_usage(currency=draft.currency, as_of=draft.as_of):
-        reduced += rating.total(selectors.late_window(change, draft.as_of))
+    reduced = sum(
+        (
+            one.usage.amount
+            for one in selectors.reductions(currency=draft.currency, as_of=draft.as_of)
+            if not one.is_credited
+        ),
+        Decimal(0),
+    )
     if reduced:
         found.append(_warning("to_be_credited", amount=_text(reduced, draft.currency)))
     return found

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, IntegerField, Min, OuterRef, QuerySet, Subquery, When
+from django.db.models import Case, IntegerField, Min, OuterRef, QuerySet, Subquery, Sum, When
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 
@@ -230,7 +230,7 @@ class Reduction:
 
     invoice: Document
     usage: RatedLine
-    line: DocumentLine | None  # the invoice's own line of it, if it is there and not credited
+    line: DocumentLine | None  # the invoice's own line of it, if it is there
     is_credited: bool
 
 
@@ -248,8 +248,9 @@ def reductions(*, currency: str | None = None, as_of: datetime | None = None) ->
                 price_code=usage.price_code,
                 unit_price=usage.unit_price,
             ).first()
-            credited = line is not None and line.corrections.exists()
-            found.append(Reduction(change.invoice, usage, line, credited))
+            given = line.corrections.aggregate(sum=Sum("amount"))["sum"] if line else None
+            is_credited = given is not None and -given >= usage.amount
+            found.append(Reduction(change.invoice, usage, line, is_credited))
     return found
 
 

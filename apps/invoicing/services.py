@@ -1,6 +1,8 @@
 """Every change to invoices and credit notes: drafted, rated again, issued, credited."""
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -14,7 +16,7 @@ from django.db.models import Sum
 from apps.accounts.models import User
 from apps.audit import services as audit
 from apps.core import clock, instants, outbox
-from apps.core.money import Money, credit_tax, tax
+from apps.core.money import Money, credit_tax, minor_places, parse_decimal, tax
 from apps.core.periods import Period, billing_month, month_of, time_zone
 from apps.core.realms import current_tenant_id
 from apps.invoicing import agreements, late, rating, selectors
@@ -22,6 +24,7 @@ from apps.invoicing.agreements import AgreedLine
 from apps.invoicing.errors import (
     AlreadyCredited,
     AlreadyInvoiced,
+    CreditTooLarge,
     DocumentNotFound,
     DraftIsStale,
     NothingToCredit,
@@ -132,12 +135,14 @@ def credit_lines(
     line_ids: list[UUID],
     actor: User | None,
     reason: str,
+    amounts: Mapping[UUID, Decimal | str] | None = None,
     series: str = CREDIT_NOTES,
 ) -> Document:
-    """Give whole lines of an issued invoice back by a credit note, which is issued at once.
+    """Give lines of an issued invoice back by a credit note, which is issued at once.
 
-    Tax is cumulative: crediting everything gives back exactly the invoice. Raises NotIssued,
-    NothingToCredit, AlreadyCredited, ReasonMissing.
+    `amounts`, before tax and by line, give back that much of a line; of the others all that is
+    left. Tax is cumulative: crediting everything gives back exactly the invoice, in however many
+    parts. Raises NotIssued, NothingToCredit, AlreadyCredited, CreditTooLarge, ReasonMissing.
     """
     reason = reason.strip()
     if not 1 <= len(reason) <= _LONGEST_REASON:
@@ -148,8 +153,8 @@ def credit_lines(
     lines = list(invoice.lines.filter(pk__in=set(line_ids)))
     if not lines or len(lines) != len(set(line_ids)):
         raise NothingToCredit(field="line_ids", number=invoice.number)
-    _refuse_credited(lines)
-    note = _credit_note(invoice, lines, reason)
+    parts = [_part(invoice, line, (amounts or {}).get(line.pk)) for line in lines]
+    note = _credit_note(invoice, parts, reason)
     _give_number(note, actor, series)
     audit.record(actor, "credit_note.issued", note, reason=reason, after=_figures(note))
     outbox.publish("credit_note.issued", subject=note.pk, invoice=str(invoice.pk), **_figures(note))
@@ -349,25 +354,51 @@ def _locked(document_id: UUID) -> Document:
     return document
 
 
-def _refuse_credited(lines: list[DocumentLine]) -> None:
-    done = (
-        DocumentLine.objects.filter(corrects__in=lines, kind=LineKind.CORRECTION)
-        .select_related("document", "corrects")
-        .first()
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """How much of a line is given back; `seconds` only with the last of it."""
+
+    line: DocumentLine
+    amount: Decimal
+    seconds: int
+    hours: Decimal
+
+
+def _part(invoice: Document, line: DocumentLine, asked: Decimal | str | None) -> _Part:
+    """What is asked of a line, else all that is left. The database checks the sum once more."""
+    done = line.corrections.aggregate(
+        amount=Sum("amount"), seconds=Sum("gpu_seconds"), hours=Sum("gpu_hours")
     )
-    if done is not None and done.corrects is not None:
+    left = line.amount + (done["amount"] or 0)
+    if done["amount"] is not None and not left:
+        last = line.corrections.select_related("document").latest("document__issued_at")
         raise AlreadyCredited(
             field="line_ids",
-            position=done.corrects.position,
-            line=done.description,
-            number=done.document.number,
+            position=line.position,
+            line=line.description,
+            number=last.document.number,
         )
+    seconds = line.gpu_seconds + (done["seconds"] or 0)
+    hours = line.gpu_hours + (done["hours"] or 0)
+    if asked is None:
+        return _Part(line, left, seconds, hours)
+    wanted = parse_decimal(asked, field="amounts", places=minor_places(invoice.currency))
+    if not 0 < wanted <= abs(left):
+        raise CreditTooLarge(
+            field="amounts",
+            position=line.position,
+            left=str(Money(abs(left), invoice.currency)),
+            currency=invoice.currency,
+        )
+    if wanted == abs(left):
+        return _Part(line, left, seconds, hours)
+    return _Part(line, wanted.copy_sign(left), 0, Decimal(0))
 
 
-def _credit_note(invoice: Document, lines: list[DocumentLine], reason: str) -> Document:
+def _credit_note(invoice: Document, parts: list[_Part], reason: str) -> Document:
     before = invoice.credit_notes.aggregate(sum=Sum("subtotal"))["sum"] or Decimal(0)
     credit = -Money.total(
-        (Money(line.amount, invoice.currency) for line in lines), invoice.currency
+        (Money(part.amount, invoice.currency) for part in parts), invoice.currency
     )
     taxes = credit_tax(
         credit=credit, credited_before=Money(before, invoice.currency), rate=invoice.vat_rate
@@ -391,13 +422,14 @@ def _credit_note(invoice: Document, lines: list[DocumentLine], reason: str) -> D
         seller=invoice.seller,
     )
     DocumentLine.objects.bulk_create(
-        _mirrored(line, note, position) for position, line in enumerate(lines, 1)
+        _mirrored(part, note, position) for position, part in enumerate(parts, 1)
     )
     return note
 
 
-def _mirrored(line: DocumentLine, note: Document, position: int) -> DocumentLine:
-    """The exact opposite of a line."""
+def _mirrored(part: _Part, note: Document, position: int) -> DocumentLine:
+    """The exact opposite of a line, or of a part of it."""
+    line = part.line
     same = (
         "ref", "description", "service_id", "service_name", "version", "order_id", "order_number",
         "project_id", "project_name", "contract_id", "node_names", "sku", "quantity", "first_at",
@@ -408,9 +440,9 @@ def _mirrored(line: DocumentLine, note: Document, position: int) -> DocumentLine
         position=position,
         kind=LineKind.CORRECTION,
         corrects=line,
-        gpu_seconds=-line.gpu_seconds,
-        gpu_hours=-line.gpu_hours,
-        amount=-line.amount,
+        gpu_seconds=-part.seconds,
+        gpu_hours=-part.hours,
+        amount=-part.amount,
         **{name: getattr(line, name) for name in same},
     )
 

@@ -250,8 +250,13 @@ class RunTold(Shown):
 
 
 class NewCredit(Strict):
-    """Lines of an issued invoice to give back, whole."""
+    """Lines of an issued invoice to give back: all that is left of each, or an amount."""
 
     invoice = serializers.UUIDField()
     line_ids = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=500)
+    amounts = serializers.DictField(
+        child=serializers.CharField(max_length=40),
+        required=False,
+        help_text="By line id, before tax: plain digits in the currency's smallest unit.",
+    )
     reason = serializers.CharField(max_length=300)

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -81,11 +82,13 @@ def document_detail(request: HttpRequest, tenant_id: UUID, document_id: UUID) ->
         document = invoicing.document_detail(document_id, with_drafts=True)
         audit.record_staff_access(user, what="invoice", label=str(document))
         lines = list(document.lines.all())
-        credited = set(
-            DocumentLine.objects.filter(corrects__in=[line.pk for line in lines]).values_list(
-                "corrects_id", flat=True
-            )
+        given_back = dict(
+            DocumentLine.objects.filter(corrects__in=[line.pk for line in lines])
+            .order_by()
+            .values_list("corrects")
+            .annotate(sum=Sum("amount"))
         )
+        credited = {line.pk for line in lines if given_back.get(line.pk) == -line.amount}
         may_credit = (
             document.kind == DocumentKind.INVOICE
             and document.status == DocumentStatus.ISSUED
@@ -178,6 +181,7 @@ def document_redraft(request: HttpRequest, tenant_id: UUID, document_id: UUID) -
 def document_credit(request: HttpRequest, tenant_id: UUID, document_id: UUID) -> HttpResponse:
     """Give chosen lines of an issued invoice back by a credit note."""
     tenant = _tenant(tenant_id)
+    amount = request.POST.get("amount", "").strip()
     chosen = []
     for value in request.POST.getlist("line"):
         try:
@@ -190,6 +194,7 @@ def document_credit(request: HttpRequest, tenant_id: UUID, document_id: UUID) ->
             line_ids=chosen,
             actor=person(request),
             reason=request.POST.get("reason", "").replace("\x00", ""),
+            amounts=dict.fromkeys(chosen, amount) if amount else None,
         )
     url = reverse("finance:document_detail", args=[tenant.pk, note.pk])
     return changed(request, url, _("Credit note {number} is issued.").format(number=note.number))

@@ -1,12 +1,19 @@
 """Lines are given back by a credit note: exactly, once, with a reason."""
 
 import pytest
+from django.db import DatabaseError, transaction
 
 from apps.audit.models import AuditEntry
 from apps.core.uuids import uuid7
 from apps.invoicing import services
-from apps.invoicing.errors import AlreadyCredited, NothingToCredit, NotIssued, ReasonMissing
-from apps.invoicing.models import InvoiceProjection
+from apps.invoicing.errors import (
+    AlreadyCredited,
+    CreditTooLarge,
+    NothingToCredit,
+    NotIssued,
+    ReasonMissing,
+)
+from apps.invoicing.models import Document, DocumentLine, InvoiceProjection
 from tests.builders import a_price, a_used_service, move_clock
 
 
@@ -20,9 +27,13 @@ def invoice(acme):
     return services.issue_invoice(document_id=draft.pk, actor=None)
 
 
-def credit(invoice, *lines, reason="The server was slow."):
+def credit(invoice, *lines, reason="The server was slow.", amounts=None):
     return services.credit_lines(
-        document_id=invoice.pk, line_ids=[line.pk for line in lines], actor=None, reason=reason
+        document_id=invoice.pk,
+        line_ids=[line.pk for line in lines],
+        actor=None,
+        reason=reason,
+        amounts=amounts,
     )
 
 
@@ -68,3 +79,36 @@ def test_a_draft_cannot_be_credited(acme):
     draft = services.draft_invoice(tenant=acme, period="2026-03", actor=None)
     with pytest.raises(NotIssued):
         credit(draft, draft.lines.get())
+
+
+def test_a_line_is_credited_in_parts_up_to_its_amount_and_never_beyond(invoice):
+    line = invoice.lines.first()
+    first = credit(invoice, line, amounts={line.pk: "400"})
+    assert (first.subtotal, first.tax) == (-400, -40)
+    assert first.lines.get().gpu_seconds == 0
+    with pytest.raises(CreditTooLarge, match="605 KRW"):
+        credit(invoice, line, amounts={line.pk: "606"})
+    rest = credit(invoice, line)
+    assert (rest.subtotal, rest.tax) == (-605, -61)
+    assert rest.lines.get().gpu_seconds == -3600
+    with pytest.raises(AlreadyCredited):
+        credit(invoice, line, amounts={line.pk: "1"})
+
+
+def test_the_database_refuses_more_than_was_charged(invoice):
+    line = invoice.lines.first()
+    credit(invoice, line, amounts={line.pk: "1000"})
+    note = Document.objects.create(
+        **{
+            name: getattr(invoice, name)
+            for name in (
+                "period", "period_start", "period_end", "supply_end", "billing_timezone",
+                "currency", "vat_rate", "as_of",
+            )
+        },
+        kind="credit_note", subtotal=-6, tax=0, total=-6, corrects=invoice,
+    )  # fmt: skip
+    with pytest.raises(DatabaseError, match="never credited beyond"), transaction.atomic():
+        DocumentLine.objects.create(
+            document=note, position=1, kind="correction", corrects=line, amount=-6, ref="x"
+        )

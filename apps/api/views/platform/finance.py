@@ -239,13 +239,19 @@ class CreditNotes(Endpoint):
         status=201,
     )
     def post(self, asked: Asked) -> Document:
-        """Give whole lines of an issued invoice back; the credit note is issued at once."""
+        """Give lines of an issued invoice back, whole or in part; the note is issued at once."""
         invoice = asked.body["invoice"]
+        amounts = asked.body.get("amounts") or {}
         with _tenant_of(invoice):
             return services.credit_lines(
                 document_id=invoice,
                 line_ids=asked.body["line_ids"],
                 reason=asked.body["reason"],
+                amounts={
+                    line: amounts[str(line)]
+                    for line in asked.body["line_ids"]
+                    if str(line) in amounts
+                },
                 actor=asked.user,
             )
 
