@@ -8,7 +8,9 @@ knows of no corrections, late facts, currencies, contracts, bases, nodes or fixe
 stores five columns. The product's lines are compared with it.
 """
 
+import logging
 import os
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -61,29 +63,30 @@ SELECT count(*) FROM (
 def main(sizes: list[int]) -> None:
     """Measure each size on a database copy of its own."""
     django.setup()
+    logging.disable(logging.INFO)
     from django.conf import settings
     from django.db import connections
 
     from tests import databases
 
-    for size in sizes:
+    for size, per_service in [*((size, PER_SERVICE) for size in sizes), (2000, 2)]:
         name = databases.copy(f"bench_rating_{os.getpid()}")
         entry = databases.entry(databases.url_of("neo_app", name))
         connections["default"].settings_dict.update(entry)
         settings.DATABASES["default"].update(entry)
         try:
-            measure(size)
+            measure(size, per_service)
         finally:
             connections["default"].close()
             databases.drop(name)
 
 
-def measure(size: int) -> None:
+def measure(size: int, per_service: int = PER_SERVICE) -> None:
     """Fill one tenant with that many charged intervals, rate it, and print one line."""
     from django.db import connection
 
     from apps.core.periods import billing_month
-    from apps.invoicing import services
+    from apps.invoicing import exports, services
     from apps.tenancy.context import platform_context, tenant_context
     from apps.tenancy.models import Tenant
     from tests import databases
@@ -91,7 +94,7 @@ def measure(size: int) -> None:
 
     with platform_context():
         tenant = Tenant.objects.get(slug="acme")
-    per_service = min(PER_SERVICE, size)
+    per_service = min(per_service, size)
     step = 30 * 86400 // (2 * per_service)
     with tenant_context(tenant):
         a_price(4000, start="2024-01-01T00:00:00", end="2024-03-15T00:00:00")
@@ -116,11 +119,22 @@ def measure(size: int) -> None:
         with connection.cursor() as cursor:
             cursor.execute(_DIFFERENT, {"document": draft.pk})
             assert cursor.fetchone() == (0,), "the plain SQL gives other lines"
+        begun, rows, csv_bytes = time.perf_counter(), 0, 0
+        issued = services.issue_invoice(document_id=draft.pk, actor=None)
+        issuing = time.perf_counter() - begun
+        begun = time.perf_counter()
+        for chunk in exports.usage_csv(document_id=issued.pk):
+            rows, csv_bytes = rows + chunk.count(b"\n"), csv_bytes + len(chunk)
+        streaming = time.perf_counter() - begun
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     intervals = size // per_service * per_service
     print(
         f"{intervals:>9,} intervals  {2 * intervals:>9,} facts  {lines:>6,} lines   "
         f"limit {intervals / limit:>9,.0f}/s   draft {drafted:6.2f} s = "
-        f"{intervals / drafted:>8,.0f}/s   {limit / drafted:5.1%} of the limit"
+        f"{intervals / drafted:>8,.0f}/s   {limit / drafted:5.1%} of the limit\n"
+        f"{'':>9} {size // per_service:>10,} services  issued in {issuing:.2f} s   CSV of usage "
+        f"{rows - 1:,} rows, {csv_bytes / 1e6:.0f} MB, {rows / streaming:,.0f} rows/s, "
+        f"peak memory {memory} MB"
     )
 
 
