@@ -107,7 +107,7 @@ def _ironic(db: None) -> Iterator[Lab]:
         compute, of_class["gpu.l40s.4x"], of_class["gpu.h200.8x.faulty"], pass_time=_look_again
     )
     with psycopg.connect(databases.superuser_url(), autocommit=True) as gate:
-        gate.execute("SELECT pg_advisory_lock(7304)")  # the same two nodes for every test
+        gate.execute("SELECT pg_advisory_lock(7305)")  # the same two nodes for every test
         yield lab
         _tidy(lab)
 
