@@ -170,7 +170,13 @@ FINANCE: tuple[Section, ...] = (
         "",
         (
             Item(_("Overview"), "finance:home", "home"),
-            Item(_("Month close"), "finance:month_close", "calendar", "invoice.view"),
+            Item(
+                _("Month close"),
+                "finance:month_close",
+                "calendar",
+                "invoice.view",
+                ("finance:invoice_run",),
+            ),
             Item(
                 _("Invoices"),
                 "finance:invoice_list",

@@ -1,5 +1,6 @@
 """Contracts: what was agreed with whom from when until when; signing, changing, ending."""
 
+from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
@@ -162,7 +163,7 @@ def _page(
     may_manage = person(request).may("price.manage") and (
         newest.effective_to is None or newest.effective_to > now
     )
-    initial = {name: getattr(newest, name) for name in ContractChangeForm.TERMS}
+    initial = {name: _written(getattr(newest, name)) for name in ContractChangeForm.TERMS}
     context = {
         "contract": newest,
         "tenant_shown": tenant,
@@ -243,6 +244,11 @@ def _tenants() -> list[tuple[str, str]]:
     return [
         (str(one.pk), f"{one.name} ({one.currency})") for one in Tenant.objects.order_by("name")
     ]
+
+
+def _written(value: Any) -> Any:
+    """A term as one would write it into the form: 10, not 10.0000."""
+    return f"{value.normalize():f}" if isinstance(value, Decimal) else value
 
 
 def _percent(one: Contract) -> str:
