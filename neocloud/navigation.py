@@ -134,6 +134,20 @@ CONSOLE: tuple[Section, ...] = (
             Item(
                 _("Sites"), "console:site_list", "building", "node.view", ("console:site_detail",)
             ),
+            Item(
+                _("Tickets"),
+                "console:ticket_list",
+                "tool",
+                "node.view",
+                ("console:ticket_detail",),
+            ),
+            Item(
+                _("Planned work"),
+                "console:maintenance_list",
+                "calendar",
+                "node.view",
+                ("console:maintenance_detail", "console:maintenance_plan"),
+            ),
         ),
     ),
     (

@@ -13,6 +13,7 @@ from apps.api.views.platform import (
     runs,
     selling,
     tenants,
+    upkeep,
 )
 
 app_name = "api"
@@ -106,6 +107,27 @@ urlpatterns = [
         name="node_maintenance",
     ),
     path("v1/nodes/<uuid:node>/restore", hardware.NodeRestoration.as_view(), name="node_restore"),
+    path("v1/nodes/<uuid:node>/cordon", upkeep.NodeCordon.as_view(), name="node_cordon"),
+    path("v1/nodes/<uuid:node>/uncordon", upkeep.NodeUncordon.as_view(), name="node_uncordon"),
+    path("v1/nodes/<uuid:node>/drain", upkeep.NodeDrain.as_view(), name="node_drain"),
+    path("v1/sites/<str:site>/cordon-rack", upkeep.RackCordon.as_view(), name="rack_cordon"),
+    path("v1/maintenance-events", upkeep.MaintenanceEvents.as_view(), name="maintenance_events"),
+    path(
+        "v1/maintenance-events/<uuid:work>",
+        upkeep.MaintenanceEventItem.as_view(),
+        name="maintenance_event",
+    ),
+    path(
+        "v1/maintenance-events/<uuid:work>/announce",
+        upkeep.MaintenanceAnnouncement.as_view(),
+        name="maintenance_announce",
+    ),
+    path(
+        "v1/maintenance-events/<uuid:work>/end",
+        upkeep.MaintenanceEnd.as_view(),
+        name="maintenance_end",
+    ),
+    path("v1/tickets/<uuid:ticket>", hardware.TicketItem.as_view(), name="ticket"),
     path("v1/gpus", hardware.GPUs.as_view(), name="gpus"),
     path("v1/allocations", hardware.Allocations.as_view(), name="allocations"),
     path("v1/tickets", hardware.Tickets.as_view(), name="tickets"),

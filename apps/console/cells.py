@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -32,7 +33,11 @@ FAILURES = {
 
 def node_badge(node: Node) -> SafeString:
     """A node's status, with what the infrastructure says against it."""
-    return show.badge(node.status, node.get_status_display(), tone=NODE_TONES.get(node.status, ""))
+    tone = NODE_TONES.get(node.status, "")
+    status = show.badge(node.status, node.get_status_display(), tone=tone)
+    if not node.is_cordoned:
+        return status
+    return format_html("{} {}", status, show.badge("cordoned", _("cordoned"), tone="yellow"))
 
 
 def node_link(node: Node | None) -> Any:

@@ -8,6 +8,7 @@ from apps.console.views import (
     findings,
     home,
     leaks,
+    maintenance,
     nodes,
     notices,
     offerings,
@@ -20,6 +21,7 @@ from apps.console.views import (
     site_forms,
     sites,
     tenants,
+    tickets,
 )
 
 app_name = "console"
@@ -43,8 +45,27 @@ urlpatterns = [
     path("nodes/", nodes.node_list, name="node_list"),
     path("nodes/map/", nodes.node_map, name="node_map"),
     path("nodes/<uuid:node_id>/", nodes.node_detail, name="node_detail"),
+    path("nodes/<uuid:node_id>/ticket/", tickets.ticket_open, name="ticket_open"),
     path("nodes/<uuid:node_id>/<slug:verb>/", nodes.node_act, name="node_act"),
-    path("tickets/<uuid:ticket_id>/close/", nodes.ticket_close, name="ticket_close"),
+    path("tickets/", tickets.ticket_list, name="ticket_list"),
+    path("tickets/<uuid:ticket_id>/", tickets.ticket_detail, name="ticket_detail"),
+    path("tickets/<uuid:ticket_id>/update/", tickets.ticket_update, name="ticket_update"),
+    path("tickets/<uuid:ticket_id>/close/", tickets.ticket_close, name="ticket_close"),
+    path("maintenance/", maintenance.maintenance_list, name="maintenance_list"),
+    path(
+        "maintenance/<uuid:maintenance_id>/",
+        maintenance.maintenance_detail,
+        name="maintenance_detail",
+    ),
+    path(
+        "maintenance/<uuid:maintenance_id>/<slug:verb>/",
+        maintenance.maintenance_act,
+        name="maintenance_act",
+    ),
+    path(
+        "sites/<uuid:site_id>/maintenance/", maintenance.maintenance_plan, name="maintenance_plan"
+    ),
+    path("sites/<uuid:site_id>/rack/", tickets.rack_act, name="rack_act"),
     path("sites/", sites.site_list, name="site_list"),
     path("sites/new/", site_forms.site_create, name="site_create"),
     path("sites/<uuid:site_id>/edit/", site_forms.site_edit, name="site_edit"),

@@ -15,6 +15,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, extensions, pg_te
       AND n.status = 'available'
       AND n.seen_provision_state = 'available'
       AND NOT n.seen_maintenance
+      AND NOT n.is_cordoned
       AND n.seen_instance IS NULL
       AND NOT EXISTS (
           SELECT FROM public.inventory_allocation a

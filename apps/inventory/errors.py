@@ -102,3 +102,17 @@ class BadUrl(Invalid):
 
     code = "bad_url"
     message = _("“{value}” is not a web address. Write it as https://host:port/path.")
+
+
+class TicketClosed(Conflict):
+    """The work is over."""
+
+    code = "ticket_closed"
+    message = _("The ticket “{title}” is closed. Open a new one for new work.")
+
+
+class MaintenanceEnded(Conflict):
+    """The planned work is over or was cancelled."""
+
+    code = "maintenance_ended"
+    message = _("“{title}” is over. Plan new work instead.")

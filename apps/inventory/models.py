@@ -303,6 +303,7 @@ class Maintenance(realms.Public, models.Model):
     detail = models.TextField(default="", blank=True)
     starts_at = models.DateTimeField()
     ends_at = models.DateTimeField()
+    is_retirement = models.BooleanField(default=False)  # the nodes go out for good then
     announced_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)  # closed or cancelled by a person
     created_at = models.DateTimeField(db_default=NeoNow())

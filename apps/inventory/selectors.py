@@ -6,13 +6,23 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count, F, Prefetch, Q, QuerySet, Value
+from django.db.models import (
+    Count,
+    F,
+    IntegerField,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+)
 from django.db.models.functions import Coalesce, NullIf
 
 from apps.catalog.selectors import visible_offerings
 from apps.core import show
 from apps.core.errors import NotFound
-from apps.inventory.models import Allocation, Node, Site, Ticket
+from apps.inventory.models import Allocation, Maintenance, Node, Site, Ticket
 from apps.inventory.states import NodeStatus, SiteStatus
 
 
@@ -164,6 +174,22 @@ def nodes_needing_attention() -> QuerySet[Node]:
     )
 
 
+def maintenances() -> QuerySet[Any]:
+    """Planned work with how many nodes and services it touches."""
+    touched = Allocation.objects.filter(
+        node__maintenances=OuterRef("id"), released_at=None, service__isnull=False
+    )
+    counted = touched.order_by().values("node__maintenances").annotate(n=Count("id")).values("n")
+    return (
+        Maintenance.objects.select_related("site")
+        .annotate(
+            node_count=Count("nodes"),
+            service_count=Coalesce(Subquery(counted, output_field=IntegerField()), 0),
+        )
+        .order_by("-starts_at", "-id")
+    )
+
+
 def open_tickets() -> QuerySet[Ticket]:
     """Work on hardware that is not done, oldest first."""
     return Ticket.objects.filter(closed_at=None).select_related("node__site").order_by("opened_at")
@@ -202,6 +228,7 @@ _FREE = Q(
     status=NodeStatus.AVAILABLE,
     seen_provision_state="available",
     seen_maintenance=False,
+    is_cordoned=False,
     seen_instance=None,
     site__status=SiteStatus.ACTIVE,
     site__cleans_automatically=True,

@@ -435,3 +435,49 @@ def _tell_of_approval(
 
 def _order(order_id: UUID) -> Order:
     return Order.objects.select_related("placed_by").get(pk=order_id)
+
+
+MAINTENANCE_WORDS = {
+    "planned": (
+        _("Planned work on {name}"),
+        _(
+            "From {starts_at} to {ends_at} we work on the server of {name} of {number}: {title}. "
+            "It may not answer during that time."
+        ),
+    ),
+    "retirement": (
+        _("The server of {name} will be retired"),
+        _(
+            "The server of {name} of {number} is taken out for good at {starts_at}: {title}. Move "
+            "what you need to another server before then, or ask us to move it."
+        ),
+    ),
+    "over": (
+        _("The work on {name} is over"),
+        _("The planned work on the server of {name} of {number} is over: {title}."),
+    ),
+    "cancelled": (
+        _("The work on {name} is cancelled"),
+        _("The work planned from {starts_at} on for {name} of {number} is cancelled: {title}."),
+    ),
+}
+
+
+@on("service.maintenance", tells=True)
+def tell_maintenance(event: OutboxEvent) -> None:
+    """Planned work on the server of a service; once for each step of it."""
+    service = _service(event.subject)
+    what = str(event.payload["what"])
+    subject, body = MAINTENANCE_WORDS[what]
+    _tell(
+        service.order,
+        event=event,
+        subject=subject,
+        body=body,
+        link=f"/services/{service.pk}/",
+        dedup_key=f"maintenance:{event.payload['maintenance']}:{what}:{service.pk}",
+        name=service.name,
+        title=event.payload["title"],
+        starts_at=datetime.fromisoformat(event.payload["starts_at"]),
+        ends_at=datetime.fromisoformat(event.payload["ends_at"]),
+    )

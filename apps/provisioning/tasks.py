@@ -91,6 +91,8 @@ def reconcile_sites() -> None:
 def reconcile_site(site_id: str) -> None:
     """Compare one site with what we believe of it."""
     reconciler.look(UUID(site_id))
+    for finding_id in reconciler.due_fixes():
+        advance_fix.delay(str(finding_id))
 
 
 @shared_task(platform=True)

@@ -19,6 +19,7 @@ from apps.accounts.selectors import recipient_of
 from apps.accounts.services import create_access_key
 from apps.core.uuids import uuid7
 from apps.inventory.models import Ticket
+from apps.inventory.services import plan_maintenance
 from apps.invoicing import services as invoicing
 from apps.invoicing.models import DocumentLine, InvoiceRun
 from apps.notices.models import Notice
@@ -30,7 +31,7 @@ from apps.tenancy.context import platform_context, tenant_context
 from apps.tenancy.tasks import HEADER
 from neocloud.celery import app
 from tests import isolation_table
-from tests.builders import a_contract, a_used_service, an_approval, move_clock
+from tests.builders import a_contract, a_used_service, an_approval, an_instant, move_clock
 from tests.integration.console.operator import a_world, fill
 from tests.isolation_table import SIGNED_IN, Route
 from tests.people import Browser, a_browser, a_person, an_operator
@@ -114,6 +115,14 @@ def world(acme: Any) -> dict[str, str]:
         finding = Finding.objects.create(
             site=made.shop.site, kind="lessee", subject="n1", fix="clear_lessee", looks=2
         )
+        planned = plan_maintenance(
+            site=made.shop.site,
+            nodes=[made.nodes[0]],
+            title="fans",
+            starts_at=an_instant("2027-01-01T00:00:00"),
+            ends_at=an_instant("2027-01-01T02:00:00"),
+            actor=staff,
+        )
     move_clock("2026-12-01T03:00:00")
     draft = invoicing.draft_invoice(tenant=acme, period="2026-03", actor=None)
     invoice = invoicing.issue_invoice(document_id=draft.pk, actor=None)
@@ -150,6 +159,8 @@ def world(acme: Any) -> dict[str, str]:
         "leak": str(leak.pk),
         "policy": str(policy.pk),
         "fix_verb": "accept",
+        "maintenance": str(planned.pk),
+        "announce": "announce",
         "uidb36": "1",
         "key": "no-such-key",
     }

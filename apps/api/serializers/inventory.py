@@ -58,7 +58,8 @@ class NodeSerializer(ShownModel[Node]):
     class Meta:
         model = Node
         fields = [
-            "id", "site", "infra_id", "name", "status", "status_reason", "resource_class",
+            "id", "site", "infra_id", "name", "status", "status_reason", "is_cordoned",
+            "resource_class",
             "traits", "gpu_model", "gpu_count", "cpus", "memory_mib", "disk_gb", "rack", "unit",
             "serial", "bmc_address", "seen_provision_state", "seen_target_state",
             "seen_power_state", "seen_maintenance", "seen_fault", "seen_last_error",
@@ -161,8 +162,8 @@ class TicketSerializer(ShownModel[Ticket]):
     class Meta:
         model = Ticket
         fields = [
-            "id", "node", "node_name", "title", "detail", "category", "opened_at", "closed_at",
-            "resolution",
+            "id", "node", "node_name", "title", "detail", "category", "action", "opened_at",
+            "updated_at", "closed_at", "resolution",
         ]  # fmt: skip
 
 

@@ -2,7 +2,9 @@
 
 from rest_framework import serializers
 
-from apps.api.serializers.base import Code, Filters, Shown, ShownModel, Strict
+from apps.api.serializers.base import Code, Filters, Instant, Shown, ShownModel, Strict
+from apps.inventory.models import Maintenance
+from apps.inventory.services import CATEGORIES
 from apps.provisioning.models import Finding, SiteLook
 from apps.provisioning.states import FindingKind, FindingStatus
 
@@ -37,6 +39,79 @@ class OptionalReason(Strict):
     """Why, if there is more to say."""
 
     reason = serializers.CharField(max_length=300, required=False, allow_blank=True)
+
+
+class NewTicket(Strict):
+    """Work on a node."""
+
+    node = serializers.UUIDField()
+    title = serializers.CharField(max_length=200)
+    category = serializers.ChoiceField(CATEGORIES, default="node")
+    detail = serializers.CharField(max_length=4000, required=False, allow_blank=True)
+    action = serializers.CharField(max_length=200, required=False, allow_blank=True)
+
+
+class TicketChange(Strict):
+    """How the work goes on."""
+
+    category = serializers.ChoiceField(CATEGORIES, required=False)
+    detail = serializers.CharField(max_length=4000, required=False, allow_blank=True)
+    action = serializers.CharField(max_length=200, required=False, allow_blank=True)
+
+
+class RackCordon(Strict):
+    """A rack whose nodes are given to nobody new, or sold again."""
+
+    rack = serializers.CharField(max_length=40)
+    is_cordoned = serializers.BooleanField(default=True)
+    reason = serializers.CharField(max_length=300)
+
+
+class RackCordonResult(Shown):
+    """The nodes that changed."""
+
+    nodes = serializers.ListField(child=serializers.CharField())
+
+
+class DrainSerializer(Shown):
+    """A cordoned node and the services that must move or end before it is empty."""
+
+    node = serializers.UUIDField()
+    services = serializers.ListField(child=serializers.UUIDField())
+
+
+class MaintenanceSerializer(ShownModel[Maintenance]):
+    """Planned work on nodes."""
+
+    site = serializers.CharField(source="site.code")
+    node_count = serializers.IntegerField()
+    service_count = serializers.IntegerField()
+
+    class Meta:
+        model = Maintenance
+        fields = [
+            "id", "site", "title", "detail", "starts_at", "ends_at", "is_retirement",
+            "announced_at", "ended_at", "node_count", "service_count", "created_at",
+        ]  # fmt: skip
+
+
+class MaintenanceFilters(Filters):
+    """Conditions on planned work."""
+
+    site = Code(source="site__code", required=False)
+    is_open = serializers.BooleanField(source="ended_at__isnull", required=False)
+
+
+class NewMaintenance(Strict):
+    """Work to plan; its nodes are cordoned at once, nobody is told yet."""
+
+    site = Code()
+    nodes = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=1000)
+    title = serializers.CharField(max_length=200)
+    detail = serializers.CharField(max_length=4000, required=False, allow_blank=True)
+    starts_at = Instant()
+    ends_at = Instant()
+    is_retirement = serializers.BooleanField(default=False)
 
 
 class SiteLookSerializer(ShownModel[SiteLook]):

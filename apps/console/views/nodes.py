@@ -17,6 +17,8 @@ from django.views.decorators.http import require_POST
 from apps.accounts.access import needs, person
 from apps.console import cells, selectors
 from apps.console.actions import Action, reason_of
+from apps.console.node_forms import TICKET_KINDS, RackForm, TicketForm
+from apps.console.views.findings import finding_table
 from apps.console.views.runs import plain, site_choices
 from apps.core import filters, show
 from apps.core.answers import changed, drawn
@@ -27,6 +29,7 @@ from apps.core.tables import Column, Empty, Row, Table, Term
 from apps.inventory import services
 from apps.inventory.models import Allocation, Node, Ticket
 from apps.inventory.states import NODE, NodeStatus
+from apps.provisioning import findings
 from apps.provisioning import services as provisioning
 
 MAP_LIMIT = 2000
@@ -39,6 +42,8 @@ VERBS = {
     "service": gettext_lazy("Taken out for work"),
     "restore": gettext_lazy("Restored"),
     "retire": gettext_lazy("Retired"),
+    "cordon": gettext_lazy("Cordoned"),
+    "uncordon": gettext_lazy("Cordon lifted"),
 }
 PROOF = {
     "steps": gettext_lazy("Steps"),
@@ -114,6 +119,9 @@ def node_map(request: HttpRequest) -> HttpResponse:
             Rack(name, list(group)) for name, group in groupby(nodes, lambda node: node.rack)
         ]
         context["is_cut"] = len(nodes) == MAP_LIMIT
+        racks = [rack.name for rack in context["racks"] if rack.name]
+        if racks and person(request).may("node.act"):
+            context["rack_form"] = RackForm(racks=racks)
     part = live(request, busy=False)
     if is_live(request):
         return live_answer(request, "console/node_map.html#live", context, part)
@@ -128,6 +136,7 @@ def node_detail(request: HttpRequest, node_id: UUID) -> HttpResponse:
         raise NotFound()
     runs = selectors.runs().filter(node=node_id).order_by("-created_at", "-id")[:10]
     tickets = list(node.tickets.order_by("-opened_at", "-id")[:50])
+    held = selectors.allocations_of(node)
     context = {
         "node": node,
         "status": cells.node_badge(node),
@@ -135,15 +144,24 @@ def node_detail(request: HttpRequest, node_id: UUID) -> HttpResponse:
         "seen": _seen(node),
         "gpus": _gpu_table(node),
         "nics": _nic_table(node),
-        "allocations": _allocation_table(selectors.allocations_of(node)),
+        "allocations": _allocation_table(held),
         "events": _event_table(node),
         "tickets": _ticket_table(tickets),
         "runs": cells.run_table(runs),
+        "must_move": [one for one in held if one.released_at is None and one.service],
+        "findings": finding_table(
+            findings.findings().filter(node=node, closed_at=None),
+            empty=Empty(_("No findings"), icon="circle-check"),
+        ),
         "proof": _proof_terms(node.clean_proof) if node.clean_proof else [],
         "is_simulated": bool((node.clean_proof or {}).get("simulated") or node.site.is_simulated),
     }
     if person(request).may("node.act"):
-        context |= {"actions": _actions(node, _open(tickets)), "closings": _closings(tickets)}
+        context |= {
+            "actions": [*_cordon_actions(node), *_actions(node, _open(tickets))],
+            "closings": _closings(tickets),
+            "ticket_form": TicketForm(),
+        }
     return render(request, "console/node_detail.html", context)
 
 
@@ -156,6 +174,8 @@ def node_act(request: HttpRequest, node_id: UUID, verb: str) -> HttpResponse:
         "service": (services.service_node, _("The node is in maintenance.")),
         "restore": (provisioning.return_node, _("The node is back in the pool.")),
         "retire": (services.retire_node, _("The node is retired.")),
+        "cordon": (services.cordon_node, _("The node is given to nobody new.")),
+        "uncordon": (services.uncordon_node, _("The node is sold again.")),
     }
     node = Node.objects.filter(pk=node_id).first()
     if node is None or verb not in decisions:
@@ -192,18 +212,6 @@ def _with_tickets(request: HttpRequest, node: Node, message: str, *, reason: str
     )
 
 
-@require_POST
-@needs("node.act")
-def ticket_close(request: HttpRequest, ticket_id: UUID) -> HttpResponse:
-    """End the work on a ticket, saying what was done."""
-    ticket = Ticket.objects.filter(pk=ticket_id).first()
-    if ticket is None:
-        raise NotFound()
-    services.close_ticket(ticket=ticket, actor=person(request), resolution=reason_of(request))
-    url = reverse("console:node_detail", args=[ticket.node_id])
-    return changed(request, url, _("The ticket is closed."))
-
-
 def _proof_terms(proof: dict[str, Any]) -> list[Term]:
     """What the site's history says of the cleaning; that it was simulated is said above it."""
     terms = []
@@ -218,6 +226,22 @@ def _proof_terms(proof: dict[str, Any]) -> list[Term]:
 
 def _open(tickets: Sequence[Ticket]) -> int:
     return sum(ticket.closed_at is None for ticket in tickets)
+
+
+def _cordon_actions(node: Node) -> list[Action]:
+    if node.status == NodeStatus.RETIRED:
+        return []
+    verb, label, text, tone = (
+        ("uncordon", _("Lift the cordon"), _("The node is sold again."), "primary")
+        if node.is_cordoned
+        else (
+            "cordon",
+            _("Cordon"),
+            _("The node is given to nobody new; who holds it keeps it until moved or ended."),
+            "warning",
+        )
+    )
+    return [Action(verb, label, reverse("console:node_act", args=[node.pk, verb]), text, tone)]
 
 
 def _actions(node: Node, open_tickets: int) -> list[Action]:
@@ -292,6 +316,7 @@ def _terms(node: Any) -> list[Term]:
         Term(_("Serial"), show.code(node.serial)),
         Term(_("BMC"), show.code(node.bmc_address)),
         Term(_("Held by"), node.holder or show.NOTHING),
+        Term(_("Given to new customers"), _("no: cordoned") if node.is_cordoned else _("yes")),
         Term(_("Reason"), node.status_reason or show.NOTHING),
     ]
 
@@ -412,8 +437,11 @@ def _event_table(node: Node) -> Table:
 
 
 def _ticket_table(tickets: Sequence[Ticket]) -> Table:
+    kinds = dict(TICKET_KINDS)
     columns = [
         Column(_("Ticket"), wrap=True),
+        Column(_("Kind"), hide="md"),
+        Column(_("In hand"), wrap=True, hide="sm"),
         Column(_("Opened")),
         Column(_("Closed")),
         Column(_("What was done"), wrap=True),
@@ -421,7 +449,12 @@ def _ticket_table(tickets: Sequence[Ticket]) -> Table:
     rows = [
         Row(
             [
-                show.stacked(ticket.title, ticket.detail if ticket.detail != ticket.title else ""),
+                show.stacked(
+                    show.link(ticket.title, reverse("console:ticket_detail", args=[ticket.pk])),
+                    ticket.detail if ticket.detail != ticket.title else "",
+                ),
+                kinds.get(ticket.category, ticket.category),
+                ticket.action or show.NOTHING,
                 show.instant(ticket.opened_at),
                 show.instant(ticket.closed_at)
                 if ticket.closed_at

@@ -2,13 +2,22 @@
 
 from apps.inventory.services.addresses import lease_address, release_addresses, save_address_pool
 from apps.inventory.services.capacity import allocate, held_until, release, replace_allocation
+from apps.inventory.services.cordons import (
+    cordon_node,
+    cordon_rack,
+    services_on,
+    uncordon_node,
+)
 from apps.inventory.services.gpus import note_gpus, note_hardware
 from apps.inventory.services.importing import import_nodes
+from apps.inventory.services.maintenance import (
+    announce_maintenance,
+    end_maintenance,
+    plan_maintenance,
+)
 from apps.inventory.services.nodes import (
-    close_ticket,
     last_lease,
     note_cleaning,
-    open_ticket,
     quarantine,
     recycle,
     restore_node,
@@ -27,11 +36,24 @@ from apps.inventory.services.sites import (
     save_site,
     site_password,
 )
+from apps.inventory.services.tickets import (
+    CATEGORIES,
+    close_ticket,
+    ensure_ticket,
+    open_ticket,
+    update_ticket,
+)
 
 __all__ = [
+    "CATEGORIES",
     "allocate",
+    "announce_maintenance",
     "claim_site_watch",
     "close_ticket",
+    "cordon_node",
+    "cordon_rack",
+    "end_maintenance",
+    "ensure_ticket",
     "finish_site_watch",
     "held_until",
     "import_nodes",
@@ -44,6 +66,7 @@ __all__ = [
     "note_observation",
     "open_ticket",
     "pause_site",
+    "plan_maintenance",
     "quarantine",
     "record_site_failure",
     "record_site_success",
@@ -57,5 +80,8 @@ __all__ = [
     "save_address_pool",
     "save_site",
     "service_node",
+    "services_on",
     "site_password",
+    "uncordon_node",
+    "update_ticket",
 ]

@@ -21,7 +21,7 @@ _PICK = """
 SELECT n.* FROM public.inventory_node n
 JOIN public.inventory_free_nodes(%(site)s, %(resource_class)s, %(traits)s) f ON f.node = n.id
 WHERE f.gpus = %(gpus)s AND n.status = 'available' AND n.seen_provision_state = 'available'
-  AND NOT n.seen_maintenance
+  AND NOT n.seen_maintenance AND NOT n.is_cordoned
 ORDER BY n.id LIMIT %(wanted)s FOR NO KEY UPDATE OF n
 """
 

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
 from apps.audit import services as audit
-from apps.core import clock, outbox
+from apps.core import outbox
 from apps.inventory.errors import NodeHeld, NotProvenClean
 from apps.inventory.models import Node, NodeEvent, Ticket
 from apps.inventory.states import NODE, NodeStatus
@@ -146,27 +146,6 @@ def retire_node(*, node: Node, actor: Any, reason: str) -> Node:
     _refuse_held(node)
     moved(node, "retire", reason=reason, actor=actor)
     return node
-
-
-@transaction.atomic
-def open_ticket(*, node: Node, title: str, detail: str, category: str = "node") -> Ticket:
-    """One open ticket of a category for a node; what is open already stays as it is."""
-    node = locked(node.pk)
-    found = node.tickets.filter(closed_at=None, category=category).first()
-    return found or Ticket.objects.create(
-        node=node, title=title[:200], detail=detail, category=category
-    )
-
-
-@transaction.atomic
-def close_ticket(*, ticket: Ticket, actor: Any, resolution: str) -> Ticket:
-    """End the work on a ticket; repeated, it changes nothing."""
-    ticket = Ticket.objects.select_for_update().get(pk=ticket.pk)
-    if ticket.closed_at is None:
-        ticket.closed_at, ticket.resolution = clock.now(), resolution
-        ticket.save(update_fields=["closed_at", "resolution"])
-        audit.record(actor, "ticket.closed", ticket, reason=resolution)
-    return ticket
 
 
 def last_lease(node: Node) -> tuple[bool, datetime | None]:

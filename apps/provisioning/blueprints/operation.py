@@ -48,7 +48,7 @@ def failed(run: Run) -> None:
     if run.node_id is not None and Service.objects.get(pk=run.service).state in ALIVE:
         node = Node.objects.get(pk=run.node_id)
         title = f"{node.name}: {LABELS[verb]} failed"
-        inventory.open_ticket(node=node, title=title, detail=run.reason, category="operation")
+        inventory.ensure_ticket(node=node, title=title, detail=run.reason, category="operation")
     orders.end_operation(service_id=run.service, failed=verb, reason=run.reason)
 
 

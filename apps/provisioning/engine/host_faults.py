@@ -92,7 +92,7 @@ def _act(node: Node, service_id: UUID, what: str, *, is_host: bool) -> None:
 def _tell(node: Node, service_id: UUID, what: str) -> None:
     service = Service.objects.get(pk=service_id)
     log.warning("host.fault", node=node.name, service=str(service_id), what=what)
-    inventory.open_ticket(
+    inventory.ensure_ticket(
         node=node, title=f"{node.name}: {what}", detail=f"{service.name}: {what}", category="host"
     )
     notices.tell_operators(

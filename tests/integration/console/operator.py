@@ -1,10 +1,11 @@
 """An operator's world: a tenant with orders, runs in every condition, nodes in trouble."""
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from django.db import transaction
 
-from apps.core import outbox
+from apps.core import clock, outbox
 from apps.core.uuids import uuid7
 from apps.inventory import services as inventory
 from apps.inventory.models import GPU, NIC, Node
@@ -51,6 +52,7 @@ def fill(world: World) -> None:
     with platform_context():
         for node in world.nodes[-2:]:
             a_finding(node)
+        planned_work(world.nodes[-2:])
     with platform_context(), transaction.atomic():
         order = world.orders[-1]
         QueueEntry.objects.create(
@@ -133,4 +135,17 @@ def a_finding(node: Node) -> Finding:
         seen="maintenance power failure",
         fix="quarantine",
         looks=2,
+    )
+
+
+def planned_work(nodes: list[Node]) -> None:
+    """Work on some nodes, tomorrow."""
+    tomorrow = clock.now() + timedelta(days=1)
+    inventory.plan_maintenance(
+        site=nodes[0].site,
+        nodes=nodes,
+        title="New firmware",
+        starts_at=tomorrow,
+        ends_at=tomorrow + timedelta(hours=2),
+        actor=None,
     )

@@ -11,7 +11,7 @@ from django.urls import reverse
 from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
 from apps.core.uuids import uuid7
-from apps.inventory.models import Node, Site
+from apps.inventory.models import Maintenance, Node, Site, Ticket
 from apps.orders.models import OrderProjection
 from apps.provisioning import findings
 from apps.provisioning.models import Finding, RunStep, SiteLook
@@ -25,9 +25,18 @@ from tests.people import Browser
 PLAIN = ("finding_list",
     "home", "capacity", "order_list", "run_list", "node_list", "node_map", "site_list",
     "tenant_list", "tenant_create", "offering_list", "offering_import", "audit", "notices",
-    "search", "finding_list",
+    "search", "finding_list", "ticket_list", "maintenance_list",
 )  # fmt: skip
-LISTS = ("finding_list", "order_list", "run_list", "node_list", "tenant_list", "audit")
+LISTS = (
+    "ticket_list",
+    "maintenance_list",
+    "finding_list",
+    "order_list",
+    "run_list",
+    "node_list",
+    "tenant_list",
+    "audit",
+)
 LIVE = ("home", "capacity", "node_map")
 MOST_QUERIES = 13
 
@@ -43,6 +52,8 @@ def details(world: World) -> dict[str, str]:
         "run_detail": url("run_detail", world.runs[0].pk),
         "node_detail": url("node_detail", world.nodes[-1].pk),
         "site_detail": url("site_detail", world.shop.site.pk),
+        "ticket_detail": url("ticket_detail", Ticket.objects.earliest("opened_at").pk),
+        "maintenance_detail": url("maintenance_detail", Maintenance.objects.earliest("id").pk),
         "finding_detail": url("finding_detail", Finding.objects.earliest("id").pk),
         "tenant_detail": url("tenant_detail", world.tenant.pk),
     }
@@ -304,3 +315,62 @@ def test_korean_staff_read_korean_names_of_sites(world: World, browser: Browser)
         text = browser.get(page).text
         assert "서울 1센터" in text, page
         assert "Seoul 1" not in text, page
+
+
+def test_a_rack_is_cordoned_from_the_map_and_a_node_says_who_must_move(
+    world: World, browser: Browser
+):
+    fill(world)
+    site, node = world.shop.site, Node.objects.filter(status="allocated").first()
+    Node.objects.update(rack="R01", is_cordoned=False)
+    assert "A whole rack" in browser.get(f"{url('node_map')}?site={site.pk}").text
+    words = {"rack": "R01", "verb": "cordon", "reason": "water in the rack"}
+    assert browser.post(url("rack_act", site.pk), words | {"reason": ""}).status_code == 422
+    assert browser.post(url("rack_act", site.pk), words).status_code == 302
+    assert all(Node.objects.values_list("is_cordoned", flat=True))
+    page = browser.get(url("node_detail", node.pk)).text
+    assert "must move or end" in page
+    assert "Lift the cordon" in page
+    browser.post(url("node_act", node.pk, "uncordon"), {"reason": "it is dry again"})
+    assert not Node.objects.get(pk=node.pk).is_cordoned
+
+
+def test_a_ticket_is_opened_carried_on_and_closed_on_its_pages(world: World, browser: Browser):
+    fill(world)
+    node = world.nodes[0]
+    wrong = browser.post(url("ticket_open", node.pk), {"title": "", "category": "gpu"})
+    assert wrong.status_code == 422
+    given = {"title": "GPU 3 throttles", "category": "gpu", "action": "", "detail": ""}
+    browser.post(url("ticket_open", node.pk), given)
+    ticket = Ticket.objects.get(title="GPU 3 throttles")
+    browser.post(url("ticket_update", ticket.pk), given | {"action": "paste renewed"})
+    assert "paste renewed" in browser.get(url("ticket_detail", ticket.pk)).text
+    browser.post(url("ticket_close", ticket.pk), {"reason": "cool again"})
+    page = browser.get(url("node_detail", node.pk)).text
+    assert "GPU 3 throttles" in page
+    assert "cool again" in page
+
+
+def test_work_is_planned_in_the_zone_of_the_page_announced_and_ended(
+    world: World, browser: Browser
+):
+    fill(world)
+    node = world.nodes[0]
+    address = url("maintenance_plan", node.site_id)
+    given = {
+        "title": "New switch",
+        "nodes": f"{node.name}\nno-such-node",
+        "starts_at": "2099-01-02T09:00",
+        "ends_at": "2099-01-02T11:00",
+    }
+    refused = browser.post(address, given)
+    assert refused.status_code == 422
+    assert "no-such-node" in refused.text
+    assert browser.post(address, given | {"nodes": node.name}).status_code == 302
+    work = Maintenance.objects.get(title="New switch")
+    assert work.starts_at.isoformat() == "2099-01-02T00:00:00+00:00"  # nine in Seoul
+    browser.post(url("maintenance_act", work.pk, "announce"), {})
+    browser.post(url("maintenance_act", work.pk, "end"), {"reason": "done at night"})
+    work.refresh_from_db()
+    assert work.announced_at
+    assert work.ended_at

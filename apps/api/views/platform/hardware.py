@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from apps.api.operations import Asked, Endpoint, acts, gathers, lists, shows
 from apps.api.serializers import inventory as shapes
 from apps.api.serializers.imports import ImportReportSerializer
+from apps.api.serializers.reality import NewTicket, TicketChange
 from apps.inventory import selectors, services
 from apps.inventory.models import GPU, Allocation, Node, NodeEvent, Site, Ticket
 from apps.provisioning import services as provisioning
@@ -183,6 +184,23 @@ class Tickets(Endpoint):
     def get(self, asked: Asked) -> QuerySet[Ticket]:
         """List tickets, newest first."""
         return Ticket.objects.select_related("node").filter(**asked.query)
+
+    @acts("openTicket", "node.act", shapes.TicketSerializer, body=NewTicket, status=201)
+    def post(self, asked: Asked) -> Ticket:
+        """Begin work on a node."""
+        given = dict(asked.body)
+        node = selectors.node_detail(given.pop("node"))
+        return services.open_ticket(node=node, actor=asked.user, **given)
+
+
+class TicketItem(Endpoint):
+    """One ticket."""
+
+    @acts("changeTicket", "node.act", shapes.TicketSerializer, body=TicketChange)
+    def patch(self, asked: Asked, ticket: UUID) -> Ticket:
+        """Say how the work goes on; refused once it is closed."""
+        found = Ticket.objects.select_related("node").get(pk=ticket)
+        return services.update_ticket(ticket=found, actor=asked.user, **asked.body)
 
 
 class TicketClosing(Endpoint):

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import CharField, Q
 from django.db.models.functions import Cast, Right
 
@@ -23,7 +24,6 @@ from apps.provisioning.ports import Compute, ObservedClaim, ObservedThing
 from apps.provisioning.states import OPEN
 
 OURS = re.compile(r"^neo-([0-9a-f]{12})-[a-z]+-\d+$")
-JUST = timedelta(seconds=60)  # what ended a moment ago may not have settled at the site
 LIVE = (
     ServiceState.PROVISIONING,
     ServiceState.ACTIVE,
@@ -57,6 +57,7 @@ class Picture:
     busy: frozenset[UUID] = frozenset()
     working: frozenset[UUID] = frozenset()  # services with an open run
     runs: Mapping[str, Run] = field(default_factory=dict)  # of this site, by the tail in names
+    grace: timedelta = timedelta(seconds=45)  # what ended so lately may not have settled there
     trials: frozenset[UUID] = frozenset()
     retired: frozenset[UUID] = frozenset()  # the site's ids of nodes we retired
     leases: Sequence[AddressLease] = ()
@@ -113,7 +114,7 @@ def _asked(source: Any, name: str, unsaid: list[str]) -> list[Any] | None:
 
 def picture_of(site: Site, reality: Reality) -> Picture:
     """Our belief beside it, read after the site was asked; for the platform's side."""
-    now = clock.now()
+    now, grace = clock.now(), timedelta(seconds=settings.NEOCLOUD_GRACE_SECONDS)
     nodes = list(Node.objects.filter(site=site))
     held = Allocation.objects.filter(node__site=site, released_at=None, during__contains=now)
     holders = {one.node_id: one.service for one in held if one.service is not None}
@@ -121,7 +122,7 @@ def picture_of(site: Site, reality: Reality) -> Picture:
         AddressLease.objects.filter(pool__site=site, released_at=None).select_related("pool")
     )
     runs = _runs(site, reality, leases)
-    at_work = Run.objects.filter(site=site).filter(Q(status__in=OPEN) | Q(ended_at__gt=now - JUST))
+    at_work = Run.objects.filter(site=site).filter(Q(status__in=OPEN) | Q(ended_at__gt=now - grace))
     trials = SiteCheck.objects.filter(site=site).exclude(stage="")
     busy = {
         *at_work.exclude(node=None).values_list("node_id", flat=True),
@@ -138,6 +139,7 @@ def picture_of(site: Site, reality: Reality) -> Picture:
     return Picture(
         site=site,
         now=now,
+        grace=grace,
         reality=reality,
         nodes=[node for node in nodes if node.status != NodeStatus.RETIRED],
         retired=frozenset(node.infra_id for node in nodes if node.status == NodeStatus.RETIRED),

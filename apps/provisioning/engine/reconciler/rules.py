@@ -10,7 +10,7 @@ from apps.inventory.observations import ObservedNode
 from apps.inventory.states import NODE, NodeStatus
 from apps.orders.models import ServiceProjection
 from apps.orders.states import ServiceState
-from apps.provisioning.engine.reconciler.picture import JUST, Picture
+from apps.provisioning.engine.reconciler.picture import Picture
 from apps.provisioning.models import Run
 from apps.provisioning.ports import ObservedClaim, ObservedThing
 from apps.provisioning.states import FindingKind as K
@@ -123,6 +123,8 @@ def _in_use(node: Node, seen: ObservedNode, service: ServiceProjection) -> Itera
 
 def _idle(picture: Picture, node: Node, seen: ObservedNode) -> Iterator[Difference]:
     """A node without a service: nothing runs on it, nobody's name is on it."""
+    if seen.instance_id is not None and picture.is_live(seen.instance_id):
+        return  # being removed: its run is about to begin
     if seen.provision_state in RUNS:
         run = _maker(picture, seen.instance_id)
         yield Difference(
@@ -138,6 +140,15 @@ def _idle(picture: Picture, node: Node, seen: ObservedNode) -> Iterator[Differen
         return
     if seen.lessee:
         yield _about(K.LESSEE, node, NOTHING, seen.lessee, "clear_lessee")
+    yield from _at_rest(picture, node, seen)
+    held = seen.provision_state == "available" and seen.instance_id is not None
+    if held and seen.instance_id not in picture.claimed:
+        words = f"{_words(seen)} {seen.instance_id}"
+        yield _about(K.ORPHAN_CLAIM, node, NOTHING, words, _out(node))
+
+
+def _at_rest(picture: Picture, node: Node, seen: ObservedNode) -> Iterator[Difference]:
+    """A node without a service that stands in a state nothing will lead it out of."""
     if seen.provision_state in FAULTS and node.status != NodeStatus.MAINTENANCE:
         ours = _maker(picture, seen.instance_id)
         is_free = seen.instance_id is None
@@ -152,11 +163,6 @@ def _idle(picture: Picture, node: Node, seen: ObservedNode) -> Iterator[Differen
         is_late = seen.changed_at is None or picture.now - seen.changed_at > SETTLES
         if is_late:
             yield _about(K.STUCK, node, node.status, _words(seen), "settle_node")
-    held = seen.provision_state == "available" and seen.instance_id is not None
-    if held and seen.instance_id not in picture.claimed:
-        yield _about(
-            K.ORPHAN_CLAIM, node, NOTHING, f"{_words(seen)} {seen.instance_id}", _out(node)
-        )
 
 
 def _maintenance(
@@ -244,7 +250,7 @@ def _of_addresses(picture: Picture) -> Iterator[Difference]:
         service = picture.services.get(lease.service)
         if service is None or picture.is_live(lease.service):
             continue
-        if service.ended_at is None or picture.now - service.ended_at < JUST:
+        if service.ended_at is None or picture.now - service.ended_at < picture.grace:
             continue
         yield Difference(
             K.ORPHAN_ADDRESS,
@@ -258,7 +264,9 @@ def _of_addresses(picture: Picture) -> Iterator[Difference]:
 
 
 def _just_ended(picture: Picture, run: Run | None) -> bool:
-    return run is not None and run.ended_at is not None and picture.now - run.ended_at < JUST
+    return (
+        run is not None and run.ended_at is not None and picture.now - run.ended_at < picture.grace
+    )
 
 
 def _about(
