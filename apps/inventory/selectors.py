@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Any, cast
 from uuid import UUID
 
@@ -188,6 +189,21 @@ def maintenances() -> QuerySet[Any]:
         )
         .order_by("-starts_at", "-id")
     )
+
+
+def free_addresses(site: Site) -> list[tuple[str, int, int]]:
+    """Each pool of the site by name with its free addresses and all it has; one statement."""
+    pools = site.address_pools.annotate(
+        held=Count("leases", filter=Q(leases__released_at=None))
+    ).order_by("name")
+    found = []
+    for pool in pools:
+        first, last, gateway = (
+            int(ip_address(one)) for one in (pool.first_address, pool.last_address, pool.gateway)
+        )
+        total = last - first + 1 - (first <= gateway <= last)
+        found.append((pool.name, total - pool.held, total))
+    return found
 
 
 def open_tickets() -> QuerySet[Ticket]:

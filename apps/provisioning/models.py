@@ -346,6 +346,7 @@ class SiteCheck(realms.Public, models.Model):
     rows = models.JSONField(default=list)  # [{component, item, ok, detail, seconds}]
     node = models.ForeignKey(Node, null=True, on_delete=models.PROTECT)  # deployed for the trial
     stage = models.CharField(max_length=20, default="", blank=True)  # of the trial; "" when over
+    stage_began_at = models.DateTimeField(null=True)
     next_try_at = models.DateTimeField(null=True)
     lease_until = models.DateTimeField(null=True)
     is_good = models.BooleanField(null=True)

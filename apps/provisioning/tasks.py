@@ -8,7 +8,7 @@ from celery import shared_task
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
-from apps.provisioning import services
+from apps.provisioning import services, validation
 from apps.provisioning.engine import claims, leaks, reconciler, runs, watcher
 
 log = structlog.get_logger(__name__)
@@ -80,11 +80,13 @@ def watch_site(site_id: str) -> None:
 
 @shared_task(platform=True)
 def reconcile_sites() -> None:
-    """Send a comparison of each site whose time has come, and every fix that is due."""
+    """Send each site that is due to be compared, every fix and every trial that is due."""
     for site_id in reconciler.due_sites():
         reconcile_site.delay(str(site_id))
     for finding_id in reconciler.due_fixes():
         advance_fix.delay(str(finding_id))
+    for check_id in validation.due_checks():
+        advance_check.delay(str(check_id))
 
 
 @shared_task(platform=True)
@@ -99,3 +101,9 @@ def reconcile_site(site_id: str) -> None:
 def advance_fix(finding_id: str) -> None:
     """Do the next part of a fix."""
     reconciler.advance_fix(UUID(finding_id))
+
+
+@shared_task(platform=True)
+def advance_check(check_id: str) -> None:
+    """Do the next part of a trial."""
+    validation.advance_check(UUID(check_id))

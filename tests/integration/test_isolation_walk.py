@@ -25,7 +25,7 @@ from apps.invoicing.models import DocumentLine, InvoiceRun
 from apps.notices.models import Notice
 from apps.notices.services import tell, tell_operators
 from apps.orders.models import Order, Quote, Service
-from apps.provisioning.models import FailurePolicy, Finding, Leak, Run
+from apps.provisioning.models import FailurePolicy, Finding, Leak, Run, SiteCheck
 from apps.tenancy import rules
 from apps.tenancy.context import platform_context, tenant_context
 from apps.tenancy.tasks import HEADER
@@ -115,6 +115,7 @@ def world(acme: Any) -> dict[str, str]:
         finding = Finding.objects.create(
             site=made.shop.site, kind="lessee", subject="n1", fix="clear_lessee", looks=2
         )
+        check = SiteCheck.objects.create(site=made.shop.site)
         planned = plan_maintenance(
             site=made.shop.site,
             nodes=[made.nodes[0]],
@@ -159,6 +160,7 @@ def world(acme: Any) -> dict[str, str]:
         "leak": str(leak.pk),
         "policy": str(policy.pk),
         "fix_verb": "accept",
+        "check": str(check.pk),
         "maintenance": str(planned.pk),
         "announce": "announce",
         "uidb36": "1",

@@ -210,17 +210,3 @@ class NewSite(Strict):
     timezone = serializers.CharField(max_length=60, required=False)
     concurrency = serializers.IntegerField(min_value=1, max_value=1000, required=False)
     is_simulated = serializers.BooleanField(required=False)
-
-
-class SiteCheckSerializer(Shown):
-    """One thing a site needs before it can sell."""
-
-    item = serializers.CharField()
-    ok = serializers.BooleanField()
-    detail = serializers.CharField()
-
-
-class SiteChecksSerializer(Shown):
-    """What a site needs before it can sell, and whether it has it."""
-
-    checks = SiteCheckSerializer(many=True)

@@ -1,12 +1,16 @@
 """Findings, the looks that found them, and what is fixed without a person."""
 
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.api.serializers.base import Code, Filters, Instant, Shown, ShownModel, Strict
 from apps.inventory.models import Maintenance
 from apps.inventory.services import CATEGORIES
-from apps.provisioning.models import Finding, SiteLook
+from apps.provisioning.models import Finding, SiteCheck, SiteLook
 from apps.provisioning.states import FindingKind, FindingStatus
+from apps.provisioning.validation.rows import told
 
 
 class FindingSerializer(ShownModel[Finding]):
@@ -39,6 +43,43 @@ class OptionalReason(Strict):
     """Why, if there is more to say."""
 
     reason = serializers.CharField(max_length=300, required=False, allow_blank=True)
+
+
+class SiteCheckRow(Shown):
+    """One thing a site needs before it can sell; `ok` null: nobody can say."""
+
+    component = serializers.CharField()
+    item = serializers.CharField()
+    about = serializers.CharField()
+    ok = serializers.BooleanField(allow_null=True)
+    detail = serializers.CharField()
+    seconds = serializers.FloatField()
+    way_out = serializers.CharField()
+
+
+class SiteCheckSerializer(ShownModel[SiteCheck]):
+    """A check of a site, and its trial while `stage` is not empty."""
+
+    site = serializers.CharField(source="site.code")
+    node = serializers.UUIDField(source="node_id", allow_null=True)
+    rows = serializers.SerializerMethodField()
+
+    class Meta:
+        model = SiteCheck
+        fields = [
+            "id", "site", "actor", "started_at", "ended_at", "is_good", "stage", "node", "rows",
+        ]  # fmt: skip
+
+    @extend_schema_field(SiteCheckRow(many=True))
+    def get_rows(self, check: SiteCheck) -> Any:
+        """Each row with its words in the reader's language."""
+        return SiteCheckRow([told(row) for row in check.rows], many=True).data
+
+
+class WithTrial(Strict):
+    """With `with_trial` one free node is deployed and cleaned, without a customer."""
+
+    with_trial = serializers.BooleanField(default=False)
 
 
 class NewTicket(Strict):

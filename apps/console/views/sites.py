@@ -14,6 +14,7 @@ from apps.catalog.reports import CHANGED, CREATED
 from apps.console import cells, reports, selectors
 from apps.console.actions import Action, reason_of
 from apps.console.views.capacity import capacity_table
+from apps.console.views.checks import check_table
 from apps.console.views.findings import finding_table
 from apps.core import show
 from apps.core.answers import changed
@@ -96,6 +97,9 @@ def site_detail(request: HttpRequest, site_id: UUID) -> HttpResponse:
             findings.findings(status="waiting", site=site.pk)[:20],
         ),
         "policies": _policy_rows(site),
+        "checks": check_table(
+            site.checks.select_related("node").order_by("-started_at", "-id")[:5]
+        ),
         "actions": _actions(site) if person(request).may("site.manage") else [],
         "may_manage": person(request).may("site.manage"),
     }
@@ -134,27 +138,6 @@ def site_import(request: HttpRequest, site_id: UUID) -> HttpResponse:
         "has_changes": bool(report.counts[CREATED] or report.counts[CHANGED]),
     }
     return render(request, "console/site_import.html", context)
-
-
-@require_POST
-@needs("site.manage")
-def site_validate(request: HttpRequest, site_id: UUID) -> HttpResponse:
-    """Ask the site now: does it answer, may we, does it clean."""
-    site = _site(site_id)
-    columns = [Column(_("What was asked")), Column(_("Result")), Column(_("Answer"), wrap=True)]
-    rows = [
-        Row(
-            [
-                row["item"],
-                show.badge("ok", _("good")) if row["ok"] else show.badge("failed", _("not good")),
-                row["detail"] or show.NOTHING,
-            ],
-            tone="" if row["ok"] else "red",
-        )
-        for row in provisioning.validate_site(site=site, actor=person(request))
-    ]
-    context = {"site": site, "table": Table(columns, rows, _("What the site said"))}
-    return render(request, "console/site_validate.html", context)
 
 
 def answers_badge(site: Site) -> Any:

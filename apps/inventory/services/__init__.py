@@ -1,7 +1,13 @@
 """Every change to what we own: sites, nodes, capacity, addresses."""
 
 from apps.inventory.services.addresses import lease_address, release_addresses, save_address_pool
-from apps.inventory.services.capacity import allocate, held_until, release, replace_allocation
+from apps.inventory.services.capacity import (
+    allocate,
+    held_until,
+    hold_free_node,
+    release,
+    replace_allocation,
+)
 from apps.inventory.services.cordons import (
     cordon_node,
     cordon_rack,
@@ -56,6 +62,7 @@ __all__ = [
     "ensure_ticket",
     "finish_site_watch",
     "held_until",
+    "hold_free_node",
     "import_nodes",
     "last_lease",
     "lease_address",

@@ -17,6 +17,7 @@ from apps.inventory.services.nodes import locked, moved
 from apps.inventory.states import NODE, NodeStatus
 
 TRIES = 3
+PLATFORM_HOLDER = UUID(int=0)  # stands for the tenant of what the platform holds itself
 _PICK = """
 SELECT n.* FROM public.inventory_node n
 JOIN public.inventory_free_nodes(%(site)s, %(resource_class)s, %(traits)s) f ON f.node = n.id
@@ -197,3 +198,35 @@ def _take(
         NodeEvent(node=node, verb="allocate", status=node.status) for node in nodes
     )
     return allocations
+
+
+def hold_free_node(*, site: Site, holder: UUID) -> Node | None:
+    """Hold a free node for the platform itself, for a trial: nobody can be given it until released.
+
+    Inside the caller's transaction. None when nobody's node is free.
+    """
+    free = (
+        Node.objects.select_for_update(no_key=True, skip_locked=True)
+        .filter(
+            site=site,
+            status=NodeStatus.AVAILABLE,
+            is_cordoned=False,
+            seen_provision_state="available",
+            seen_maintenance=False,
+            seen_instance=None,
+        )
+        .exclude(allocations__released_at=None, allocations__isnull=False)
+    )
+    node = free.order_by("pk").first()
+    if node is None:
+        return None
+    Allocation.objects.create(
+        node=node,
+        gpus=(0, max(node.gpu_count, 1)),
+        during=TimestamptzRange(clock.now(), None),
+        tenant=PLATFORM_HOLDER,
+        service=holder,
+        gpu_count=node.gpu_count,
+    )
+    moved(node, "allocate", reason="trial")
+    return node

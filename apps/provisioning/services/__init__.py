@@ -32,7 +32,8 @@ from apps.provisioning.services.overrides import (
 )
 from apps.provisioning.services.policies import remove_policy, set_policy
 from apps.provisioning.services.runs import end_work, start_run
-from apps.provisioning.services.sites import discover_site, validate_site
+from apps.provisioning.services.sites import discover_site
+from apps.provisioning.validation import validate_site
 
 __all__ = [
     "LARGEST_REPORT",

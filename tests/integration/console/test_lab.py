@@ -6,6 +6,7 @@ from django.urls import reverse
 
 from apps.inventory import services as inventory
 from apps.inventory.models import Node
+from apps.provisioning.models import SiteCheck
 from tests.integration.inventory.builders import a_gpu_model
 from tests.people import a_browser, an_operator
 
@@ -36,7 +37,13 @@ def test_a_real_site_is_asked_compared_and_imported(platform: None):
         return str(answer.text)
 
     # when it is asked, it answers and says that it cleans
-    assert "automated cleaning" in post("site_validate")
+    url = reverse("console:site_validate", args=[site.pk], urlconf="neocloud.urls_platform")
+    assert browser.post(url, {}).status_code == 302
+    check = SiteCheck.objects.get()
+    url = reverse("console:check_detail", args=[check.pk], urlconf="neocloud.urls_platform")
+    page = browser.get(url).text
+    assert "Speaks the dialect we need" in page
+    assert "On for every node" in page
     site.refresh_from_db()
     assert site.cleans_automatically
     # when its nodes are compared, they are shown and not kept

@@ -14,7 +14,7 @@ from apps.core.uuids import uuid7
 from apps.inventory.models import Maintenance, Node, Site, Ticket
 from apps.orders.models import OrderProjection
 from apps.provisioning import findings
-from apps.provisioning.models import Finding, RunStep, SiteLook
+from apps.provisioning.models import Finding, RunStep, SiteCheck, SiteLook
 from apps.provisioning.states import StepStatus
 from apps.tenancy.context import tenant_context
 from tests.builders import an_instant
@@ -47,6 +47,7 @@ def url(name: str, *args: Any) -> str:
 
 def details(world: World) -> dict[str, str]:
     """The page of one thing of each kind."""
+    check, _made = SiteCheck.objects.get_or_create(site=world.shop.site)
     return {
         "order_detail": url("order_detail", world.orders[1].pk),
         "run_detail": url("run_detail", world.runs[0].pk),
@@ -54,6 +55,7 @@ def details(world: World) -> dict[str, str]:
         "site_detail": url("site_detail", world.shop.site.pk),
         "ticket_detail": url("ticket_detail", Ticket.objects.earliest("opened_at").pk),
         "maintenance_detail": url("maintenance_detail", Maintenance.objects.earliest("id").pk),
+        "check_detail": url("check_detail", check.pk),
         "finding_detail": url("finding_detail", Finding.objects.earliest("id").pk),
         "tenant_detail": url("tenant_detail", world.tenant.pk),
     }

@@ -72,16 +72,6 @@ class SiteImport(Endpoint):
         return provisioning.discover_site(site=found, actor=asked.user, **asked.body)
 
 
-class SiteValidation(Endpoint):
-    """Asks a site whether it can be worked with."""
-
-    @acts("validateSite", "site.manage", shapes.SiteChecksSerializer, is_keyed=False)
-    def post(self, asked: Asked, site: str) -> dict[str, Any]:
-        """Ask a site whether it answers, has nodes and cleans them by itself."""
-        found = selectors.site_by_code(site)
-        return {"checks": provisioning.validate_site(site=found, actor=asked.user)}
-
-
 class Nodes(Endpoint):
     """Servers."""
 

@@ -10,7 +10,8 @@ from apps.api.serializers import reality as shapes
 from apps.api.serializers.inventory import NeededReason
 from apps.inventory import selectors as inventory
 from apps.provisioning import findings, tasks
-from apps.provisioning.models import Finding, SiteLook
+from apps.provisioning import services as provisioning
+from apps.provisioning.models import Finding, SiteCheck, SiteLook
 
 
 class Findings(Endpoint):
@@ -90,3 +91,37 @@ class FixPolicies(Endpoint):
         """Decide for one kind of finding whether it is fixed without a person."""
         found = inventory.site_by_code(site)
         return findings.set_fix_policy(site=found, actor=asked.user, **asked.body)
+
+
+class SiteValidation(Endpoint):
+    """Asks a site whether it can be worked with."""
+
+    @acts(
+        "validateSite",
+        "site.manage",
+        shapes.SiteCheckSerializer,
+        body=shapes.WithTrial,
+        is_keyed=False,
+    )
+    def post(self, asked: Asked, site: str) -> SiteCheck:
+        """Ask a site, component by component, what it needs to sell; a trial goes on by itself."""
+        found = inventory.site_by_code(site)
+        return provisioning.validate_site(site=found, actor=asked.user, **asked.body)
+
+
+class SiteChecks(Endpoint):
+    """The checks of a site."""
+
+    @lists("listSiteChecks", "node.view", shapes.SiteCheckSerializer, order=("-started_at", "-id"))
+    def get(self, asked: Asked, site: str) -> QuerySet[SiteCheck]:
+        """List the checks of a site, newest first."""
+        return inventory.site_by_code(site).checks.select_related("site")
+
+
+class SiteCheckItem(Endpoint):
+    """One check."""
+
+    @shows("showSiteCheck", "node.view", shapes.SiteCheckSerializer)
+    def get(self, asked: Asked, check: UUID) -> SiteCheck:
+        """Show a check with all its rows."""
+        return SiteCheck.objects.select_related("site").get(pk=check)
