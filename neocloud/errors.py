@@ -42,7 +42,7 @@ from neocloud.logging import request_facts, request_id_of
 
 PROBLEM = "application/problem+json"
 PROBLEM_TYPE = "urn:neocloud:problem:"
-API_PREFIX = "/api/"
+PROGRAMS = ("/api/", "/call-home/")
 
 log = structlog.get_logger(__name__)
 
@@ -222,7 +222,7 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> HttpResp
 
 def is_api(request: HttpRequest) -> bool:
     """Whether a program is asking."""
-    return request.path.startswith(API_PREFIX)
+    return request.path.startswith(PROGRAMS)
 
 
 def is_htmx(request: HttpRequest) -> bool:
