@@ -5,6 +5,7 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 
 
@@ -17,6 +18,7 @@ class Item:
     icon: str
     permission: str = ""
     also: tuple[str, ...] = ()
+    count: str = ""  # a function that says how many things wait there
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Shown:
     url: str
     icon: str
     is_current: bool
+    count: int = 0
 
 
 Section = tuple[Promise | str, tuple[Item, ...]]
@@ -96,6 +99,13 @@ CONSOLE: tuple[Section, ...] = (
         "",
         (
             Item(_("Overview"), "console:home", "home"),
+            Item(
+                _("Needs a person"),
+                "console:work_list",
+                "bell",
+                "capacity.view",
+                count="apps.console.work.count",
+            ),
             Item(_("Capacity"), "console:capacity", "gauge", "capacity.view"),
         ),
     ),
@@ -133,6 +143,9 @@ CONSOLE: tuple[Section, ...] = (
             Item(_("Nodes"), "console:node_list", "server", "node.view", ("console:node_detail",)),
             Item(
                 _("Sites"), "console:site_list", "building", "node.view", ("console:site_detail",)
+            ),
+            Item(
+                _("Qualified hardware"), "console:qualification_list", "shield-check", "node.view"
             ),
             Item(
                 _("Tickets"),
@@ -242,6 +255,7 @@ def side_bar(area: str, user: Any, current: str) -> list[tuple[Promise | str, li
                 reverse(item.url_name),
                 item.icon,
                 current == item.url_name or current in item.also,
+                import_string(item.count)() if item.count else 0,
             )
             for item in items
             if not item.permission or user.may(item.permission)

@@ -130,6 +130,12 @@ urlpatterns = [
         name="maintenance_end",
     ),
     path("v1/tickets/<uuid:ticket>", hardware.TicketItem.as_view(), name="ticket"),
+    path("v1/qualifications", upkeep.Qualifications.as_view(), name="qualifications"),
+    path(
+        "v1/qualifications/csv",
+        upkeep.QualificationsFile.as_view(),
+        name="qualifications_csv",
+    ),
     path("v1/gpus", hardware.GPUs.as_view(), name="gpus"),
     path("v1/allocations", hardware.Allocations.as_view(), name="allocations"),
     path("v1/tickets", hardware.Tickets.as_view(), name="tickets"),

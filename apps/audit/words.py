@@ -123,6 +123,14 @@ ACTIONS = {
     "tenant.created": _("Tenant made"),
     "tenant.limit_changed": _("Limits of the tenant changed"),
     "ticket.closed": _("Ticket closed"),
+    "maintenance.announced": _("Planned work announced"),
+    "maintenance.ended": _("Planned work ended"),
+    "maintenance.planned": _("Work planned"),
+    "node.cordoned": _("Node cordoned"),
+    "node.uncordoned": _("Cordon of a node lifted"),
+    "site.tried": _("Trial on a site ended"),
+    "ticket.changed": _("Ticket changed"),
+    "ticket.opened": _("Ticket opened"),
 }
 RESULTS = {"done": _("done"), "refused": _("refused")}
 SIDES = {"platform": _("operator staff"), "tenant": _("customer"), "system": _("by itself")}

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.provisioning.states import FindingKind as K
 
-RUNBOOK = "docs/runbooks/findings.md"
+RUNBOOK = "findings"  # the page of docs/runbooks
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from apps.console.views import (
     offerings,
     orders,
     policies,
+    qualifications,
     runbooks,
     runs,
     search,
@@ -23,6 +24,7 @@ from apps.console.views import (
     sites,
     tenants,
     tickets,
+    work,
 )
 
 app_name = "console"
@@ -79,6 +81,9 @@ urlpatterns = [
     path("sites/<uuid:site_id>/fixes/<slug:kind>/", findings.site_policy, name="site_policy"),
     path("sites/<uuid:site_id>/<slug:verb>/", sites.site_act, name="site_act"),
     path("checks/<uuid:check_id>/", checks.check_detail, name="check_detail"),
+    path("hardware/", qualifications.qualification_list, name="qualification_list"),
+    path("hardware/csv/", qualifications.qualification_file, name="qualification_file"),
+    path("work/", work.work_list, name="work_list"),
     path("findings/", findings.finding_list, name="finding_list"),
     path("findings/<uuid:finding_id>/", findings.finding_detail, name="finding_detail"),
     path("findings/<uuid:finding_id>/<slug:verb>/", findings.finding_act, name="finding_act"),

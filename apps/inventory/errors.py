@@ -116,3 +116,10 @@ class MaintenanceEnded(Conflict):
 
     code = "maintenance_ended"
     message = _("“{title}” is over. Plan new work instead.")
+
+
+class UnknownDriver(Invalid):
+    """Nothing installed speaks to such an infrastructure."""
+
+    code = "unknown_driver"
+    message = _("There is no driver “{driver}”. Choose one of: {known}; packages can add more.")

@@ -1,6 +1,6 @@
 """Questions about what we own and what is free."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, cast
@@ -16,14 +16,15 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
+    TextField,
     Value,
 )
-from django.db.models.functions import Coalesce, NullIf
+from django.db.models.functions import Cast, Coalesce, NullIf
 
 from apps.catalog.selectors import visible_offerings
-from apps.core import show
+from apps.core import csvsafe, show
 from apps.core.errors import NotFound
-from apps.inventory.models import Allocation, Maintenance, Node, Site, Ticket
+from apps.inventory.models import Allocation, Maintenance, Node, Qualification, Site, Ticket
 from apps.inventory.states import NodeStatus, SiteStatus
 
 
@@ -204,6 +205,41 @@ def free_addresses(site: Site) -> list[tuple[str, int, int]]:
         total = last - first + 1 - (first <= gateway <= last)
         found.append((pool.name, total - pool.held, total))
     return found
+
+
+def qualifications(*, text: str = "") -> QuerySet[Qualification]:
+    """Qualified combinations of hardware, newest first; `text` is looked for in their parts."""
+    found = Qualification.objects.select_related("last_node").order_by("-id")
+    if text:
+        found = found.annotate(words=Cast("hardware", TextField())).filter(words__icontains=text)
+    return found
+
+
+def qualification_lines() -> Iterator[list[str]]:
+    """The list as cells of a file: a heading, then one line for each combination."""
+    parts = ("server", "bios", "bmc", "nic", "gpu", "gpu_firmware", "driver", "cuda")
+    yield [
+        "fingerprint", *parts, "simulated", "deploys", "cleanings", "first_proven_at",
+        "last_proven_at", "last_cleaned_at", "last_node", "last_run",
+    ]  # fmt: skip
+    for one in qualifications().iterator(chunk_size=500):
+        at = (one.first_proven_at, one.last_proven_at, one.last_cleaned_at)
+        yield [
+            one.fingerprint,
+            *(csvsafe.text_cell(_plain_part(one.hardware.get(part))) for part in parts),
+            "yes" if one.is_simulated else "no",
+            str(one.deploys),
+            str(one.cleanings),
+            *(instant.isoformat() if instant else "" for instant in at),
+            csvsafe.text_cell(one.last_node.name if one.last_node else ""),
+            str(one.last_run or ""),
+        ]
+
+
+def _plain_part(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(str(part) for part in value.values() if part)
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
 
 
 def open_tickets() -> QuerySet[Ticket]:

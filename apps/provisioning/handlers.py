@@ -4,10 +4,12 @@ from uuid import UUID
 
 from apps.core.models import OutboxEvent
 from apps.core.outbox import on
+from apps.inventory import services as inventory
+from apps.inventory.models import Node
 from apps.provisioning import services, tasks
 from apps.provisioning.engine import claims
 from apps.provisioning.models import Run
-from apps.provisioning.states import MOVING
+from apps.provisioning.states import MOVING, RunStatus
 
 
 @on("order.accepted")
@@ -53,3 +55,23 @@ def replace_lost_server(event: OutboxEvent) -> None:
 def begin_operation(event: OutboxEvent) -> None:
     """Somebody asked something of a running service."""
     tasks.wake_after_commit(UUID(event.payload["run"]))
+
+
+@on("service.ready")
+def qualify_hardware(event: OutboxEvent) -> None:
+    """The hardware of a server that was proven ready is qualified; once for each run."""
+    run = Run.objects.filter(service=event.subject, status=RunStatus.SUCCEEDED).select_related(
+        "node__site"
+    )
+    made = run.order_by("-ended_at").first()
+    if made is not None and made.node is not None:
+        inventory.note_proven(node=made.node, run=made.pk)
+
+
+@on("node.available")
+def qualify_cleaning(event: OutboxEvent) -> None:
+    """So is hardware that was cleaned with proof; a node that was never deployed proves nothing."""
+    node = Node.objects.select_related("site").filter(pk=event.subject).first()
+    steps = [str(step) for step in (node.clean_proof or {}).get("steps", [])] if node else []
+    if node is not None and steps and not any(step.startswith("never") for step in steps):
+        inventory.note_cleaned(node=node)

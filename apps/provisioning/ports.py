@@ -74,15 +74,6 @@ class ObservedClaim:
 
 
 @dataclass(frozen=True)
-class ObservedThing:
-    """A network port or a volume at the site."""
-
-    id: str
-    name: str
-    size: str = ""
-
-
-@dataclass(frozen=True)
 class SiteReport:
     """What a site said of itself when asked."""
 

@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.api.serializers.base import Code, Filters, Instant, Shown, ShownModel, Strict
-from apps.inventory.models import Maintenance
+from apps.inventory.models import Maintenance, Qualification
 from apps.inventory.services import CATEGORIES
 from apps.provisioning.models import Finding, SiteCheck, SiteLook
 from apps.provisioning.states import FindingKind, FindingStatus
@@ -153,6 +153,20 @@ class NewMaintenance(Strict):
     starts_at = Instant()
     ends_at = Instant()
     is_retirement = serializers.BooleanField(default=False)
+
+
+class QualificationSerializer(ShownModel[Qualification]):
+    """A combination of hardware and firmware that was really deployed, proven and cleaned."""
+
+    hardware = serializers.DictField()
+    last_node = serializers.UUIDField(source="last_node_id", allow_null=True)
+
+    class Meta:
+        model = Qualification
+        fields = [
+            "id", "fingerprint", "hardware", "is_simulated", "deploys", "cleanings",
+            "first_proven_at", "last_proven_at", "last_cleaned_at", "last_node", "last_run",
+        ]  # fmt: skip
 
 
 class SiteLookSerializer(ShownModel[SiteLook]):

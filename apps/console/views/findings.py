@@ -76,7 +76,7 @@ def finding_detail(request: HttpRequest, finding_id: UUID) -> HttpResponse:
         "status": status_badge(finding),
         "terms": _terms(finding),
         "guide": GUIDES[finding.kind],
-        "runbook": f"{RUNBOOK}#{finding.kind.replace('_', '-')}",
+        "runbook": reverse("console:runbook", args=[RUNBOOK]),
         "events": _event_table(finding),
         "actions": _actions(finding) if person(request).may("node.act") else [],
     }

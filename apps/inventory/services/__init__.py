@@ -31,6 +31,7 @@ from apps.inventory.services.nodes import (
     service_node,
 )
 from apps.inventory.services.observing import note_observation
+from apps.inventory.services.qualifying import PARTS, note_cleaned, note_proven
 from apps.inventory.services.sites import (
     claim_site_watch,
     finish_site_watch,
@@ -52,6 +53,7 @@ from apps.inventory.services.tickets import (
 
 __all__ = [
     "CATEGORIES",
+    "PARTS",
     "allocate",
     "announce_maintenance",
     "claim_site_watch",
@@ -67,10 +69,12 @@ __all__ = [
     "last_lease",
     "lease_address",
     "mark_site_cleaning",
+    "note_cleaned",
     "note_cleaning",
     "note_gpus",
     "note_hardware",
     "note_observation",
+    "note_proven",
     "open_ticket",
     "pause_site",
     "plan_maintenance",

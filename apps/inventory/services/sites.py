@@ -14,7 +14,8 @@ from apps.core.errors import Invalid
 from apps.core.models import Secret
 from apps.core.periods import time_zone
 from apps.core.realms import PLATFORM
-from apps.inventory.errors import BadUrl
+from apps.inventory.drivers import drivers
+from apps.inventory.errors import BadUrl, UnknownDriver
 from apps.inventory.models import Site
 from apps.inventory.states import SITE
 from apps.tenancy.context import platform_context
@@ -56,6 +57,9 @@ def save_site(
     """
     for field, value in (("endpoint", endpoint), ("call_home_url", call_home_url)):
         _refuse_bad_url(field, value)
+    if driver not in drivers():
+        known = ", ".join(sorted(drivers()))
+        raise UnknownDriver(field="driver", driver=driver, known=known)
     time_zone(timezone, field="timezone")
     site = Site.objects.select_for_update().filter(code=code).first() or Site(code=code)
     is_new = site._state.adding

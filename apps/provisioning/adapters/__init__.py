@@ -1,22 +1,22 @@
-"""One adapter per driver; the site says which."""
+"""One adapter per driver; the site says which, and packages add theirs by entry point."""
 
+from apps.inventory.drivers import drivers
 from apps.inventory.models import Site
-from apps.inventory.services import site_password
 from apps.provisioning.adapters.network import StaticNetwork
-from apps.provisioning.ports import Compute, Network
+from apps.provisioning.ports import Compute, Network, Volumes
 
 
 def compute_of(site: Site) -> Compute:
-    """The way to a site's bare metal service. Raises LookupError for an unknown driver."""
-    if site.driver == "ironic":
-        from apps.provisioning.adapters.openstack import Ironic  # the SDK is slow to import
-
-        return Ironic(endpoint=site.endpoint, username=site.username, password=site_password(site))
-    if site.driver == "fake":
-        from apps.provisioning.adapters.fake import FakeCompute
-
-        return FakeCompute.of(site.code)
-    raise LookupError(f"site {site.code} has an unknown driver: {site.driver}")
+    """The way to a site's bare metal service. Raises LookupError naming the drivers there are."""
+    found = drivers().get(site.driver)
+    if found is None:
+        known = ", ".join(sorted(drivers()))
+        raise LookupError(
+            f"site {site.code} has an unknown driver: {site.driver}; there are: {known}"
+        )
+    make = found.load()  # only now: an SDK is slow to import
+    compute: Compute = make(site)
+    return compute
 
 
 def network_of(site: Site) -> Network:
@@ -26,3 +26,12 @@ def network_of(site: Site) -> Network:
 
         return FakeNetwork.of(site.code)
     return StaticNetwork()
+
+
+def volumes_of(site: Site) -> Volumes | None:
+    """The way to a site's volumes; None where it has none."""
+    if site.driver == "fake":
+        from apps.provisioning.adapters.fake_parts import FakeVolumes
+
+        return FakeVolumes.of(site.code)
+    return None

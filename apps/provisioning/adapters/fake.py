@@ -12,6 +12,7 @@ from uuid import UUID
 
 from apps.core import clock
 from apps.core.errors import NodeFault, OutsideError, Refused, Transient
+from apps.inventory.models import Site
 from apps.inventory.observations import ObservedNode
 from apps.provisioning.adapters.calls import Call
 from apps.provisioning.ports import (
@@ -359,3 +360,8 @@ class FakeCompute:
             lambda: self.on_call(name, node),
             lambda: self.on_return(name, node),
         )
+
+
+def fake_of(site: Site) -> FakeCompute:
+    """The fake site of a code."""
+    return FakeCompute.of(site.code)

@@ -31,6 +31,8 @@ LISTS = (
     "ticket_list",
     "maintenance_list",
     "finding_list",
+    "work_list",
+    "qualification_list",
     "order_list",
     "run_list",
     "node_list",
@@ -38,7 +40,7 @@ LISTS = (
     "audit",
 )
 LIVE = ("home", "capacity", "node_map")
-MOST_QUERIES = 14
+MOST_QUERIES = 15
 
 
 def url(name: str, *args: Any) -> str:
@@ -133,6 +135,16 @@ def test_home_shows_what_needs_a_person(world: World, browser: Browser):
     assert "the handler refused" in page
     assert "gpu.b200.8x" in page  # an order waits for it, though there is none
     assert "₩32,000" in page  # what eight GPUs do not earn in an hour
+
+
+def test_one_page_shows_what_needs_a_person_most_urgent_first(world: World, browser: Browser):
+    fill(world)
+    page = browser.get(url("work_list")).text
+    held, leak, node = (page.index(word) for word in ("Held run", "Not undone", "fan 3 stands"))
+    assert held < leak < node
+    assert "maintenance power failure" in page
+    menu = page[page.index("neo-side") : page.index("neo-top")]
+    assert "badge bg-red" in menu  # how many there are, on every page
 
 
 def test_home_says_when_nothing_needs_anybody(browser: Browser):
@@ -273,7 +285,8 @@ def test_a_finding_shows_what_differs_what_it_means_and_its_one_click(
     found = Finding.objects.earliest("id")
     address = url("finding_detail", found.pk)
     page = browser.get(address).text
-    for told in ("maintenance power failure", "The site took the node for broken", "findings.md"):
+    means = "The site took the node for broken"
+    for told in ("maintenance power failure", means, "/runbooks/findings/"):
         assert told in page
     assert "Quarantine the node" in page
 

@@ -21,6 +21,7 @@ from apps.notices.models import Notice
 from apps.orders import services as orders
 from apps.orders.models import Service, ServiceProjection
 from apps.provisioning import findings
+from apps.provisioning.adapters.fake_parts import FakeNetwork, FakeVolumes
 from apps.provisioning.engine import reconciler
 from apps.provisioning.engine.reconciler.cleaning import is_unclean
 from apps.provisioning.errors import NoFix, ReasonMissing
@@ -566,3 +567,31 @@ def test_a_proof_of_another_cleaning_is_none(site: Any):
     assert is_unclean(record)
     assert not is_unclean(replace(record, touched_at=None))
     assert inventory.last_lease(free_node()) == (False, None)
+
+
+def test_a_port_and_a_volume_left_behind_are_deleted_by_one_click(
+    acme: Any, site: Any, served: Any
+):
+    network, disks = FakeNetwork.of(world.SITE), FakeVolumes.of(world.SITE)
+    run = Run.objects.get(service=served.service)
+    end(acme, served)
+    later(hours=1)
+    tail = served.service.hex[-12:]
+    network.ensure_port(name=f"neo-{tail}-port-1", node=uuid4(), address="10.20.0.9", vlan=None)
+    disks.ensure_volume(name=f"neo-{run.tail}-disk-1", size_gb=100)
+    disks.ensure_volume(name="neo-0123456789ab-disk-1", size_gb=1)  # no run of ours made it
+    disks.ensure_volume(name="somebody", size_gb=1)
+    look(site, times=2)
+    fixes = {one.subject: one.fix for one in Finding.objects.all()}
+    assert fixes == {
+        f"neo-{tail}-port-1": "delete_port",
+        f"neo-{run.tail}-disk-1": "delete_volume",
+        "neo-0123456789ab-disk-1": "",
+    }
+    for found in Finding.objects.exclude(fix=""):
+        findings.fix_finding(finding_id=found.pk, actor=an_operator())
+    work()
+    look(site)
+    assert not list(network.ports())
+    assert {one.name for one in disks.volumes()} == {"neo-0123456789ab-disk-1", "somebody"}
+    assert Finding.objects.filter(status="fixed").count() == 2

@@ -5,11 +5,12 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from apps.api.operations import Asked, Endpoint, acts, lists, shows
+from apps.api.operations import Asked, CSVFile, Endpoint, acts, lists, shows, streams
 from apps.api.serializers import reality as shapes
 from apps.api.serializers.inventory import NeededReason, NodeDetail
+from apps.core import csvsafe
 from apps.inventory import selectors, services
-from apps.inventory.models import Maintenance, Node
+from apps.inventory.models import Maintenance, Node, Qualification
 
 
 class NodeCordon(Endpoint):
@@ -113,3 +114,21 @@ class MaintenanceEnd(Endpoint):
         found = Maintenance.objects.get(pk=work)
         services.end_maintenance(maintenance=found, actor=asked.user, **asked.body)
         return selectors.maintenances().get(pk=work)
+
+
+class Qualifications(Endpoint):
+    """Hardware that was really deployed, proven and cleaned here."""
+
+    @lists("listQualifications", "node.view", shapes.QualificationSerializer, order=("-id",))
+    def get(self, asked: Asked) -> QuerySet[Qualification]:
+        """List qualified combinations of hardware, newest first."""
+        return selectors.qualifications()
+
+
+class QualificationsFile(Endpoint):
+    """The same as a file."""
+
+    @streams("downloadQualifications", "node.view")
+    def get(self, asked: Asked) -> CSVFile:
+        """All qualified combinations as CSV."""
+        return CSVFile("qualifications", csvsafe.encoded(selectors.qualification_lines()))

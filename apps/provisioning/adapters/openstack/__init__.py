@@ -10,7 +10,9 @@ from typing import Any
 from uuid import UUID
 
 from apps.core.errors import NodeFault, Refused
+from apps.inventory.models import Site
 from apps.inventory.observations import ObservedNIC, ObservedNode
+from apps.inventory.services import site_password
 from apps.provisioning.adapters.openstack import answers
 from apps.provisioning.adapters.openstack.calls import MICROVERSION
 from apps.provisioning.adapters.openstack.upkeep import IronicUpkeep
@@ -227,3 +229,8 @@ class Ironic(IronicUpkeep):
         if found is None:
             raise NodeFault(f"node {node} is not known to Ironic any more")
         return found
+
+
+def ironic_of(site: Site) -> Ironic:
+    """The Ironic of a site, with its password unsealed."""
+    return Ironic(endpoint=site.endpoint, username=site.username, password=site_password(site))

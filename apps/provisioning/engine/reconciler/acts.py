@@ -3,8 +3,8 @@
 Nothing is deleted that a run of ours did not make.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -17,9 +17,10 @@ from apps.inventory.observations import ObservedNode
 from apps.inventory.states import NodeStatus
 from apps.orders.models import ServiceProjection
 from apps.orders.states import ServiceState
+from apps.provisioning import adapters
 from apps.provisioning.engine.reconciler.picture import LIVE
 from apps.provisioning.models import Finding, Run
-from apps.provisioning.ports import Compute
+from apps.provisioning.ports import Compute, Port, Volume
 from apps.provisioning.states import OPEN
 
 
@@ -138,25 +139,27 @@ def delete_claim(work: Work) -> str:
 
 
 def delete_port(work: Work) -> str:
-    return _delete_thing(work, "list_ports", "delete_port")
+    network = adapters.network_of(work.finding.site)
+    return _delete_thing(work, network.ports(), network.delete_port)
 
 
 def delete_volume(work: Work) -> str:
-    return _delete_thing(work, "list_volumes", "delete_volume")
+    volumes = adapters.volumes_of(work.finding.site)
+    if volumes is None:
+        raise Refused("the site has no volumes")
+    return _delete_thing(work, volumes.volumes(), volumes.delete_volume)
 
 
-def _delete_thing(work: Work, lister: str, deleter: str) -> str:
+def _delete_thing(work: Work, there: Iterable[Port | Volume], delete: Callable[..., None]) -> str:
     service = must_not_live(work.finding.service)
-    source: Any = work.compute
-    found = {one.id: one for one in getattr(source, lister)()}
-    thing = found.get(work.finding.subject)
-    if thing is None:
+    name = work.finding.subject
+    if name not in {one.name for one in there}:
         return "it was gone"
-    tails = {run.tail for run in Run.objects.filter(service=service)}
-    if not any(thing.name.startswith(f"neo-{tail}-") for tail in tails):
+    tails = {run.tail for run in Run.objects.filter(service=service)} | {service.hex[-12:]}
+    if not any(name.startswith(f"neo-{tail}-") for tail in tails):
         raise Refused("nothing proves that it is ours")
-    getattr(source, deleter)(thing.id)
-    return f"{thing.name} deleted"
+    delete(name=name)
+    return f"{name} deleted"
 
 
 def quarantine(work: Work) -> str:

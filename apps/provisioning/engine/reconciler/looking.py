@@ -55,7 +55,7 @@ def look(site_id: UUID) -> recording.Tally | None:
     site = Site.objects.get(pk=site_id)
     try:
         compute = adapters.compute_of(site)
-        reality = observe(compute)
+        reality = observe(compute, adapters.network_of(site), adapters.volumes_of(site))
     except (OutsideError, LookupError) as error:
         _end(mine, began, error=getattr(error, "detail", str(error)))
         return None

@@ -1,11 +1,11 @@
 """Belief and reality of a site at one instant, side by side: what the rules look at."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -20,9 +20,10 @@ from apps.inventory.states import NodeStatus
 from apps.orders.models import ServiceProjection
 from apps.orders.states import ServiceState
 from apps.provisioning.models import Leak, Run, SiteCheck
-from apps.provisioning.ports import Compute, ObservedClaim, ObservedThing
+from apps.provisioning.ports import Compute, Network, ObservedClaim, Port, Volume, Volumes
 from apps.provisioning.states import OPEN
 
+T = TypeVar("T")
 OURS = re.compile(r"^neo-([0-9a-f]{12})-[a-z]+-\d+$")
 LIVE = (
     ServiceState.PROVISIONING,
@@ -39,8 +40,8 @@ class Reality:
 
     nodes: Mapping[UUID, ObservedNode]
     claims: Sequence[ObservedClaim] | None = None
-    ports: Sequence[ObservedThing] | None = None
-    volumes: Sequence[ObservedThing] | None = None
+    ports: Sequence[Port] | None = None
+    volumes: Sequence[Volume] | None = None
     unsaid: tuple[str, ...] = ()
 
 
@@ -72,6 +73,11 @@ class Picture:
         """What the site's claims stand for."""
         return {claim.id for claim in self.reality.claims or ()}
 
+    @cached_property
+    def by_service(self) -> dict[str, Run]:
+        """The runs by the tail of their service: a port belongs to it, whichever run made it."""
+        return {run.service.hex[-12:]: run for run in self.runs.values()}
+
     def service_on(self, node: Node) -> ServiceProjection | None:
         """The service that holds the node."""
         return self.services.get(self.holders.get(node.pk, node.pk))
@@ -84,27 +90,26 @@ class Picture:
     def run_of_name(self, name: str) -> Run | None:
         """The run of ours that gave this name; None: nobody of us did."""
         match = OURS.match(name)
-        return self.runs.get(match[1]) if match else None
+        if match is None:
+            return None
+        return self.runs.get(match[1]) or self.by_service.get(match[1])
 
 
-def observe(compute: Compute) -> Reality:
+def observe(compute: Compute, network: Network, volumes: Volumes | None) -> Reality:
     """One look at a site. Raises OutsideError when it does not list its nodes."""
     nodes = {one.infra_id: one for one in compute.list_nodes()}
     unsaid: list[str] = []
     return Reality(
         nodes=nodes,
-        claims=_asked(compute, "list_claims", unsaid),
-        ports=_asked(compute, "list_ports", unsaid),
-        volumes=_asked(compute, "list_volumes", unsaid),
+        claims=_asked("claims", compute.list_claims, unsaid),
+        ports=_asked("ports", network.ports, unsaid),
+        volumes=_asked("volumes", volumes.volumes, unsaid) if volumes else None,
         unsaid=tuple(unsaid),
     )
 
 
-def _asked(source: Any, name: str, unsaid: list[str]) -> list[Any] | None:
-    """What a site lists, where its driver can; a refusal is noted and nothing is concluded."""
-    ask = getattr(source, name, None)
-    if ask is None:
-        return None
+def _asked(name: str, ask: Callable[[], Iterable[T]], unsaid: list[str]) -> list[T] | None:
+    """What a site lists; a refusal is noted and nothing is concluded."""
     try:
         return list(ask())
     except OutsideError as error:
@@ -158,7 +163,8 @@ def _runs(site: Site, reality: Reality, leases: Sequence[AddressLease]) -> dict[
     claims = reality.claims or ()
     names = [
         *(claim.name for claim in claims),
-        *(thing.name for thing in (*(reality.ports or ()), *(reality.volumes or ()))),
+        *(port.name for port in reality.ports or ()),
+        *(volume.name for volume in reality.volumes or ()),
     ]
     tails = {match[1] for name in names if (match := OURS.match(name))}
     services = {
@@ -167,7 +173,10 @@ def _runs(site: Site, reality: Reality, leases: Sequence[AddressLease]) -> dict[
     }
     found: Iterable[Run] = (
         Run.objects.filter(site=site)
-        .annotate(own_tail=Right(Cast("id", CharField()), 12))
-        .filter(Q(own_tail__in=tails) | Q(service__in=services))
+        .annotate(
+            own_tail=Right(Cast("id", CharField()), 12),
+            service_tail=Right(Cast("service", CharField()), 12),
+        )
+        .filter(Q(own_tail__in=tails) | Q(service_tail__in=tails) | Q(service__in=services))
     )
     return {run.tail: run for run in found}

@@ -12,7 +12,7 @@ from apps.orders.models import ServiceProjection
 from apps.orders.states import ServiceState
 from apps.provisioning.engine.reconciler.picture import Picture
 from apps.provisioning.models import Run
-from apps.provisioning.ports import ObservedClaim, ObservedThing
+from apps.provisioning.ports import ObservedClaim, Port, Volume
 from apps.provisioning.states import FindingKind as K
 
 RUNS = (
@@ -228,7 +228,7 @@ def _of_claim(picture: Picture, claim: ObservedClaim) -> Iterator[Difference]:
     )
 
 
-def _of_thing(picture: Picture, kind: K, thing: ObservedThing, fix: str) -> Iterator[Difference]:
+def _of_thing(picture: Picture, kind: K, thing: Port | Volume, fix: str) -> Iterator[Difference]:
     if not thing.name.startswith("neo-"):
         return  # not ours to judge
     run = picture.run_of_name(thing.name)
@@ -236,9 +236,9 @@ def _of_thing(picture: Picture, kind: K, thing: ObservedThing, fix: str) -> Iter
         return
     yield Difference(
         kind,
-        thing.id,
+        thing.name,
         NOTHING,
-        f"{thing.name} {thing.size}".strip(),
+        thing.name,
         fix=fix if run is not None else "",
         tenant=run.tenant if run else None,
         service=run.service if run else None,
