@@ -16,7 +16,7 @@ from apps.inventory.models import Node
 from apps.inventory.states import NodeStatus
 from apps.invoicing.models import InvoiceProjection
 from apps.orders.models import OrderProjection, ServiceProjection
-from apps.provisioning import standing
+from apps.provisioning import reasons, standing
 from apps.provisioning.models import Run
 
 NODE_TONES: dict[str, str] = {NodeStatus.ALLOCATED: "blue", NodeStatus.MAINTENANCE: "yellow"}
@@ -94,7 +94,7 @@ def run_table(rows: Iterable[Run], *, empty: Empty | None = None) -> Table:
                     tenant_link(run.tenant, getattr(run, "tenant_name", None)),
                     show.stacked(node_link(run.node), run.site.shown_name),
                     run_badge(run),
-                    run.reason or show.NOTHING,
+                    reasons.in_words(run.reason) or show.NOTHING,
                     show.instant(run.created_at),
                 ],
                 id=str(run.pk),
@@ -231,7 +231,7 @@ def node_table(rows: Iterable[Node], *, empty: Empty | None = None) -> Table:
                     node_badge(node),
                     show.stacked(seen_words(node), show.instant(node.seen_at)),
                     getattr(node, "holder", None) or show.NOTHING,
-                    node.status_reason or node.seen_fault or show.NOTHING,
+                    reasons.in_words(node.status_reason) or node.seen_fault or show.NOTHING,
                 ],
                 id=str(node.pk),
                 tone="red" if node.seen_fault else "",

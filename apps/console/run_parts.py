@@ -16,7 +16,7 @@ from apps.core import clock, instants, show
 from apps.core.tables import Column, Row, Table
 from apps.inventory.models import Node
 from apps.inventory.states import NodeStatus, SiteStatus
-from apps.provisioning import blueprints
+from apps.provisioning import blueprints, reasons
 from apps.provisioning.evidence_words import in_words
 from apps.provisioning.models import CallHome, Leak, Override, Run
 from apps.provisioning.selectors import EffectivePolicy
@@ -51,11 +51,11 @@ def _standing(run: Run) -> Iterator[Note]:
         yield Note(
             "warning",
             _("Taken over by {owner}").format(owner=run.owner),
-            text.format(owner=run.owner, reason=run.reason),
+            text.format(owner=run.owner, reason=reasons.in_words(run.reason)),
             "run-taken-over",
         )
     elif run.status == RunStatus.HELD:
-        text = run.reason
+        text = reasons.in_words(run.reason)
         if run.next_try_at:
             until = instants.in_zone(run.next_try_at)[0]
             text += " · " + _("Undone by itself at {until}, unless somebody decides").format(
@@ -63,7 +63,7 @@ def _standing(run: Run) -> Iterator[Note]:
             )
         yield Note("warning", _("Somebody has to decide"), text, _held_runbook(run))
     elif run.reason:
-        yield Note("info", "", run.reason)
+        yield Note("info", "", reasons.in_words(run.reason))
 
 
 def _held_runbook(run: Run) -> str:

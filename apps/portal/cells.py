@@ -25,6 +25,7 @@ from apps.orders.models import Approval, Order, Quote, Service
 from apps.orders.names import Names, servers
 from apps.orders.selectors import QuotaUse
 from apps.orders.states import CHARGES, ApprovalStatus, ServiceState
+from apps.provisioning import reasons
 from apps.provisioning import standing as standings
 from apps.provisioning.evidence_words import in_words, points
 from apps.provisioning.standing import Standing
@@ -414,7 +415,7 @@ def audit_table(entries: Iterable[AuditEntry], *, narrowed: bool) -> Table:
                     words.action(entry.action),
                     entry.subject_label or show.NOTHING,
                     show.badge(entry.result, words.result(entry.result)),
-                    entry.reason or show.NOTHING,
+                    reasons.in_words(entry.reason) or show.NOTHING,
                     entry.ip or show.NOTHING,
                 ]
             )

@@ -16,6 +16,7 @@ from apps.core import filters, show
 from apps.core.answers import drawn
 from apps.core.paging import paginate
 from apps.core.tables import Column, Empty, Row, Table
+from apps.provisioning import reasons
 
 
 @needs("audit.view")
@@ -55,7 +56,7 @@ def audit_table(entries: list[AuditEntry]) -> Table:
                 if entry.result == "done"
                 else show.stacked(words.action(entry.action), words.result(entry.result)),
                 show.stacked(entry.subject_label or entry.subject_id, entry.subject_type),
-                show.stacked(entry.reason or show.NOTHING, _difference(entry)),
+                show.stacked(reasons.in_words(entry.reason) or show.NOTHING, _difference(entry)),
                 show.stacked(entry.ip or show.NOTHING, entry.request_id),
             ],
             tone="" if entry.result == "done" else "yellow",

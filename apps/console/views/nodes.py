@@ -29,7 +29,7 @@ from apps.core.tables import Column, Empty, Row, Table, Term
 from apps.inventory import services
 from apps.inventory.models import Allocation, Node, Ticket
 from apps.inventory.states import NODE, NodeStatus
-from apps.provisioning import findings
+from apps.provisioning import findings, reasons
 from apps.provisioning import services as provisioning
 
 MAP_LIMIT = 2000
@@ -317,7 +317,7 @@ def _terms(node: Any) -> list[Term]:
         Term(_("BMC"), show.code(node.bmc_address)),
         Term(_("Held by"), node.holder or show.NOTHING),
         Term(_("Given to new customers"), _("no: cordoned") if node.is_cordoned else _("yes")),
-        Term(_("Reason"), node.status_reason or show.NOTHING),
+        Term(_("Reason"), reasons.in_words(node.status_reason) or show.NOTHING),
     ]
 
 
@@ -425,7 +425,7 @@ def _event_table(node: Node) -> Table:
                 labels.get(NodeStatus(event.status), event.status)
                 if event.status in NodeStatus.values
                 else event.status,
-                event.reason or show.NOTHING,
+                reasons.in_words(event.reason) or show.NOTHING,
                 event.actor or _("the engine"),
             ]
         )

@@ -34,7 +34,7 @@ from apps.core.live import is_live, live, live_answer
 from apps.core.paging import paginate
 from apps.core.tables import Column, Row, StepView, Table, Term
 from apps.inventory.models import Site
-from apps.provisioning import blueprints, services
+from apps.provisioning import blueprints, reasons, services
 from apps.provisioning import selectors as provisioning_selectors
 from apps.provisioning.evidence_words import in_words, points
 from apps.provisioning.models import Run, RunEvent, RunStep
@@ -269,7 +269,7 @@ def event_table(run: Run, events: Sequence[RunEvent]) -> Table:
                 show.instant(event.at, seconds=True),
                 labels.get(event.step, event.step) or show.NOTHING,
                 KINDS.get(event.kind, event.kind.replace("_", " ")),
-                in_words(event.detail) or show.NOTHING,
+                in_words(reasons.in_words(event.detail)) or show.NOTHING,
                 event.actor or _("the engine"),
             ],
             tone=EVENT_TONES.get(event.kind, ""),
