@@ -178,8 +178,8 @@ class ContractFilters(Filters):
     """Conditions on contracts."""
 
     tenant = serializers.UUIDField(required=False)
-    code = serializers.CharField(max_length=60, required=False)
-    currency = serializers.CharField(max_length=3, required=False)
+    code = Code(required=False)
+    currency = Currency(required=False)
 
 
 class ContractTerms(Strict):

@@ -207,7 +207,7 @@ class InvoiceRunFilters(Filters):
     """Conditions on invoice runs."""
 
     period = Month(required=False)
-    currency = serializers.CharField(max_length=3, required=False)
+    currency = Currency(required=False)
     status = serializers.ChoiceField(RunStatus.choices, required=False)
 
 

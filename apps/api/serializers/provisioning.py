@@ -118,7 +118,7 @@ class LeakFilters(Filters):
 
     is_gone = serializers.BooleanField(source="gone_at__isnull", required=False)
     run = serializers.UUIDField(required=False)
-    site = serializers.CharField(source="site__code", max_length=60, required=False)
+    site = Code(source="site__code", required=False)
 
     def to_internal_value(self, data: Any) -> Any:
         """Gone is an instant in the row."""
