@@ -206,13 +206,15 @@ def run_actions(run: Run, user: User) -> list[Action]:
     return [action for action in _all_actions(run) if can.get(action.id)]
 
 
-def override_actions(run: Run, overrides: Sequence[Override], user: User) -> list[Action]:
+def override_actions(
+    run: Run, overrides: Sequence[Override], leaks: Sequence[Leak], user: User
+) -> list[Action]:
     """Asking a second operator, or being that one."""
     if not user.may("run.override"):
         return []
     waiting = _waiting(overrides)
     can = {
-        "vouch": not waiting and bool(vouchable_step(run)),
+        "vouch": not waiting and not any(_left(leaks)) and bool(vouchable_step(run)),
         "confirm": any(one.asked_by_id != user.pk for one in waiting),
         "refuse": bool(waiting),
     }

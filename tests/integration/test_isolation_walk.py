@@ -158,6 +158,7 @@ def world(acme: Any) -> dict[str, str]:
         "kind": "power",
         "finding": str(finding.pk),
         "leak": str(leak.pk),
+        "override": str(uuid7()),
         "policy": str(policy.pk),
         "fix_verb": "accept",
         "check": str(check.pk),

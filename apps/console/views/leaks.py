@@ -82,7 +82,6 @@ def leak_table(leaks: Iterable[Any], *, may_act: bool = False) -> Table:
         Column(_("What is left"), wrap=True),
         Column(_("Run"), hide="md"),
         Column(_("For"), number=True),
-        Column(_("Per hour"), number=True, hide="sm"),
         Column(_("So far"), number=True),
         Column(_("Looked after by"), hide="md"),
         Column(_("Next try"), hide="lg"),
@@ -94,8 +93,12 @@ def leak_table(leaks: Iterable[Any], *, may_act: bool = False) -> Table:
                 show.stacked(leak.what, leak.gone_how or leak.detail or show.NOTHING),
                 show.stacked(cells.run_link(leak.run), leak.run.order_number),
                 show.duration(max((leak.gone_at or now) - leak.since, timedelta(0))),
-                show.money(leak.price_per_hour, leak.currency),
-                show.money(cost_of_leak(leak, at=now)),
+                show.stacked(
+                    show.money(cost_of_leak(leak, at=now)),
+                    _("{amount} per hour").format(
+                        amount=show.money(leak.price_per_hour, leak.currency)
+                    ),
+                ),
                 leak.owner or _("nobody"),
                 show.stacked(
                     show.instant(leak.next_try_at),

@@ -102,7 +102,7 @@ def _source(effective: selectors.EffectivePolicy) -> str:
 
 
 def _effective_table(effective: selectors.EffectivePolicy) -> Table:
-    columns = [Column(_("If this happens")), Column(_("Then"), wrap=True), Column(_("From"))]
+    columns = [Column(_("If this happens")), Column(_("Then"), wrap=True), Column(_("Decided for"))]
     source = _source(effective)
     rows = [
         Row([LABELS[name], value_of(effective.policy, name), source])

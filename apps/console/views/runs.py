@@ -165,7 +165,7 @@ def run_detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
             if step.status != StepStatus.PENDING or step.attempts
         ],
         "events": event_table(run, selectors.run_events(run)),
-        "actions": [*run_actions(run, user), *override_actions(run, overrides, user)],
+        "actions": [*run_actions(run, user), *override_actions(run, overrides, leaks, user)],
     }
     leaked = any(leak.gone_at is None for leak in leaks)
     part = live(
@@ -239,7 +239,8 @@ def stepper(run: Run, steps: Sequence[RunStep]) -> list[StepView]:
     views, labels = [], step_labels(run)
     for step in steps:
         state = STEP_STATES.get(StepStatus(step.status), "next")
-        if run.status == RunStatus.HELD and step.position == run.position and state != "done":
+        is_held_here = run.status == RunStatus.HELD and step.position == run.position
+        if is_held_here and not run.outcome and state != "done":
             state = "failed"
         note = step.get_status_display() if state in ("now", "failed", "undone") else ""
         at = show.instant(step.ended_at) if step.ended_at else ""

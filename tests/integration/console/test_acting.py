@@ -15,7 +15,7 @@ from apps.inventory.services import site_password
 from apps.notices.models import Notice
 from apps.orders.models import TenantLimit
 from apps.provisioning.adapters.fake import FakeCompute
-from apps.provisioning.models import Run
+from apps.provisioning.models import FailurePolicy, Leak, Run
 from apps.tenancy.context import tenant_context
 from apps.tenancy.models import Tenant
 from tests.integration.console.conftest import staff
@@ -316,3 +316,37 @@ def test_a_notice_to_all_staff_is_read(full: World, browser: Browser):
 
 def test_the_chain_of_the_trail_is_verified_on_request(full: World, browser: Browser):
     assert "The chain is whole" in browser.get(url("audit") + "?verify=1").text
+
+
+def test_a_run_is_taken_over_and_shows_what_happens_next_and_who_decides(
+    full: World, browser: Browser
+):
+    run = full.runs[0]
+    browser.post(url("run_act", run.pk, "take-over"), REASON)
+    page = browser.get(url("run_detail", run.pk)).text
+    assert "Taken over by" in page
+    assert "What happens next if this fails" in page
+    assert url("runbook", "run-taken-over") in page
+
+
+def test_a_leak_is_looked_after_and_closed_with_a_reason(full: World, browser: Browser):
+    leak = Leak.objects.get()
+    assert leak.what in browser.get(url("leak_list")).text
+    browser.post(url("leak_act", leak.pk, "assign"))
+    browser.post(url("leak_act", leak.pk, "close"), REASON)
+    leak.refresh_from_db()
+    assert leak.owner
+    assert "seen and understood" in leak.gone_how
+
+
+def test_a_failure_policy_is_set_for_a_site_and_nonsense_is_shown_at_its_field(
+    full: World, browser: Browser
+):
+    address = f"{url('policy_edit')}?site={full.shop.site.pk}&offering="
+    form = browser.get(address).context["form"]
+    given = {name: "" if value is None else value for name, value in form.initial.items()}
+    wrong = browser.post(address, given | {"hold_hours": 0} | REASON)
+    assert wrong.status_code == 422
+    assert "hold_hours" in wrong.context["form"].errors
+    browser.post(address, given | {"hold_hours": 6} | REASON)
+    assert FailurePolicy.objects.get(site=full.shop.site).hold_hours == 6
