@@ -3,10 +3,12 @@
 A few set-based statements, whatever their number.
 """
 
+import json
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from apps.core import clock
 from apps.inventory.models import Node, Site
@@ -30,17 +32,21 @@ def seen_columns(observed: ObservedNode) -> dict[str, Any]:
     }
 
 
-_COLUMNS = [
-    "seen_provision_state",
-    "seen_target_state",
-    "seen_power_state",
-    "seen_maintenance",
-    "seen_fault",
-    "seen_reservation",
-    "seen_instance",
-    "seen_last_error",
-    "seen_changed_at",
-]
+COLUMNS = (
+    "seen_provision_state", "seen_target_state", "seen_power_state", "seen_maintenance",
+    "seen_fault", "seen_reservation", "seen_instance", "seen_last_error", "seen_changed_at",
+)  # fmt: skip
+_STORE = """
+UPDATE public.inventory_node n SET
+    seen_provision_state = s.seen_provision_state, seen_target_state = s.seen_target_state,
+    seen_power_state = s.seen_power_state, seen_maintenance = s.seen_maintenance,
+    seen_fault = s.seen_fault, seen_reservation = s.seen_reservation,
+    seen_instance = s.seen_instance, seen_last_error = s.seen_last_error,
+    seen_changed_at = s.seen_changed_at
+FROM jsonb_populate_recordset(NULL::public.inventory_node, %s::jsonb) s
+WHERE n.id = s.id
+"""
+SEEN_AGAIN = timedelta(minutes=1)  # nodes that stay as they are get their `seen_at` this often
 
 
 @transaction.atomic
@@ -68,15 +74,29 @@ def note_observation(
     for node in changed:
         for column, value in seen.get(node.infra_id, {"seen_provision_state": MISSING}).items():
             setattr(node, column, value)
-    Node.objects.bulk_update(changed, _COLUMNS, batch_size=500)
-    present = [pk for pk, node in known.items() if node.infra_id in seen]
+    _store(changed)
+    now = clock.now()
+    present = [
+        pk
+        for pk, node in known.items()
+        if node.infra_id in seen and (node.seen_at is None or now - node.seen_at >= SEEN_AGAIN)
+    ]
     Node.objects.filter(
         pk__in=Node.objects.select_for_update(no_key=True)
         .filter(pk__in=present)
         .order_by("pk")
         .values("pk")
-    ).update(seen_at=clock.now())
+    ).update(seen_at=now)
     return changed
+
+
+def _store(changed: list[Node]) -> None:
+    """Write the `seen_*` columns of locked nodes, all in one statement."""
+    if not changed:
+        return
+    rows = [{name: getattr(node, name) for name in ("id", *COLUMNS)} for node in changed]
+    with connection.cursor() as cursor:
+        cursor.execute(_STORE, [json.dumps(rows, default=str)])  # ids and instants as text
 
 
 def _differs(node: Node, columns: dict[str, Any]) -> bool:

@@ -29,12 +29,13 @@ from apps.provisioning.engine import (
     watcher,
 )
 from apps.provisioning.engine.intents import intend
-from apps.provisioning.engine.steps import Blueprint, Done, Outcome, Step, Wait
+from apps.provisioning.engine.steps import LOOK_AGAIN, Blueprint, Done, Outcome, Step, Wait
 from apps.provisioning.models import Run, RunStep
 from apps.provisioning.states import RUN, STEP, RunStatus
 from apps.tenancy.context import tenant_by_id, tenant_context
 
 log = structlog.get_logger(__name__)
+LONGEST_LOOK = 300.0  # seconds between the looks of a run that nothing wakes
 BUDGET_SECONDS = 12.0  # a worker gives a run back after this, at the next step
 
 
@@ -168,6 +169,15 @@ def finish_record(record: RunStep, outcome: Done) -> None:
     record.save()
 
 
+def _until_next_look(outcome: Wait, looks: int) -> timedelta:
+    """Who only waits to be woken looks less and less often: the look is for a wake-up that was
+    lost.
+    """
+    if outcome.seconds < LOOK_AGAIN:
+        return timedelta(seconds=outcome.seconds)
+    return timedelta(seconds=min(outcome.seconds * 2 ** min(looks - 1, 10), LONGEST_LOOK))
+
+
 def _store_wait(run: Run, step: Step, outcome: Wait) -> bool:
     with transaction.atomic():
         fresh = claims.locked(run)
@@ -179,7 +189,7 @@ def _store_wait(run: Run, step: Step, outcome: Wait) -> bool:
             _show_progress(fresh)  # no longer retrying or delayed
         record.error_kind = record.error = ""
         record.save()
-        wake = clock.now() + timedelta(seconds=outcome.seconds)
+        wake = clock.now() + _until_next_look(outcome, record.attempts)
         if record.deadline:
             wake = min(wake, record.deadline + timedelta(seconds=1))
         is_woken = fresh.next_try_at != run.next_try_at  # while the step was looking
