@@ -22,16 +22,15 @@ from tests.integration.console.conftest import staff
 from tests.integration.console.operator import World, a_world, fill
 from tests.people import Browser
 
-PLAIN = ("finding_list",
+PLAIN = (
     "home", "capacity", "order_list", "run_list", "node_list", "node_map", "site_list",
     "tenant_list", "tenant_create", "offering_list", "offering_import", "audit", "notices",
-    "search", "finding_list", "ticket_list", "maintenance_list",
+    "search", "finding_list", "ticket_list", "maintenance_list", "work_list", "qualification_list",
 )  # fmt: skip
 LISTS = (
     "ticket_list",
     "maintenance_list",
     "finding_list",
-    "work_list",
     "qualification_list",
     "order_list",
     "run_list",
@@ -39,7 +38,7 @@ LISTS = (
     "tenant_list",
     "audit",
 )
-LIVE = ("home", "capacity", "node_map")
+LIVE = ("home", "capacity", "node_map", "work_list")
 MOST_QUERIES = 15
 
 
