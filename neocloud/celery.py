@@ -29,6 +29,7 @@ app.conf.beat_schedule = {
     "reconcile-sites": _every(5.0, "apps.provisioning.tasks.reconcile_sites"),
     "sweep-leaks": _every(15.0, "apps.provisioning.tasks.sweep_leaks"),
     "serve-queues": _every(5.0, "apps.orders.tasks.serve_queues"),
+    "keep-capacity": _every(30.0, "apps.orders.tasks.keep_capacity"),
     "serve-deadlines": _every(5.0, "apps.orders.tasks.serve_deadlines"),
     "work-invoice-runs": _every(2.0, "apps.invoicing.tasks.work_invoice_runs"),
     "send-notices": _every(5.0, "apps.notices.tasks.send_notices"),

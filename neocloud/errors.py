@@ -242,6 +242,7 @@ def _problem(request: HttpRequest, error: AppError) -> HttpResponse:
             {"field": part.field, "code": part.code, "detail": part.detail} for part in error.errors
         ],
         "request_id": request_id_of(request),
+        "alternatives": list(error.alternatives),
     }
     text = json.dumps(body, ensure_ascii=False)
     told = text.encode(
@@ -267,6 +268,7 @@ def _rendered(template: str, request: HttpRequest, error: AppError) -> str:
         "title": error.title,
         "message": error.detail,
         "errors": error.errors,
+        "alternatives": error.alternatives,
         "code": error.code,
         "status": error.status,
         "request_id": request_id_of(request),

@@ -54,6 +54,13 @@ PORTAL: tuple[Section, ...] = (
                 ("portal:order_detail",),
             ),
             Item(
+                _("Reservations"),
+                "portal:reservation_list",
+                "calendar",
+                "order.view",
+                ("portal:reservation_new", "portal:reservation_detail"),
+            ),
+            Item(
                 _("Services"),
                 "portal:service_list",
                 "server",
@@ -106,7 +113,13 @@ CONSOLE: tuple[Section, ...] = (
                 "capacity.view",
                 count="apps.console.work.count",
             ),
-            Item(_("Capacity"), "console:capacity", "gauge", "capacity.view"),
+            Item(
+                _("Capacity"),
+                "console:capacity",
+                "gauge",
+                "capacity.view",
+                ("console:capacity_weeks",),
+            ),
         ),
     ),
     (
@@ -118,6 +131,13 @@ CONSOLE: tuple[Section, ...] = (
                 "shopping-cart",
                 "order.view",
                 ("console:order_detail", "console:service_detail"),
+            ),
+            Item(
+                _("Reservations"),
+                "console:reservation_list",
+                "calendar",
+                "order.view",
+                ("console:reservation_detail",),
             ),
             Item(_("Runs"), "console:run_list", "route", "run.view", ("console:run_detail",)),
             Item(

@@ -15,8 +15,9 @@ from apps.accounts.roles import Role
 from apps.catalog.models import Contract, Price, PriceBook
 from apps.core import clock, realms
 from apps.core.uuids import uuid7
+from apps.orders import projections
 from apps.orders.models import Approval, Fact, FactSource, Order, Quote, Reservation, Service
-from apps.orders.numbers import next_order_serial
+from apps.orders.numbers import next_order_serial, next_reservation_serial
 from apps.orders.states import OrderStatus, ReservationStatus, ServiceState
 from apps.tenancy.context import platform_context
 
@@ -107,6 +108,39 @@ def an_approval(**columns: Any) -> Approval:
         rule="gpus:8:8",
         expires_at=clock.now() + timedelta(days=3),
     )
+
+
+def a_booked_term(
+    *, person: User | None = None, project: Project | None = None, **columns: Any
+) -> Reservation:
+    """A booked reservation of a month that begins in ten days, with its row in the console; it
+    holds no nodes.
+    """
+    begins = clock.now_seconds() + timedelta(days=10)
+    reservation = Reservation.objects.create(
+        **{
+            "serial": next_reservation_serial(),
+            "project": project or Project.objects.first() or a_project(),
+            "placed_by": person or User.objects.first() or a_person(),
+            "status": ReservationStatus.BOOKED,
+            "name": "term",
+            "offering_id": uuid7(),
+            "sku": SKU,
+            "offering_name": SKU,
+            "site_id": uuid7(),
+            "site_code": "site-1",
+            "quantity": 2,
+            "gpus_each": 8,
+            "starts_at": begins,
+            "ends_at": begins + timedelta(days=30),
+            "currency": "KRW",
+            "price_id": uuid7(),
+            "unit_price": Decimal(3000),
+        }
+        | columns
+    )
+    projections.write_reservation(reservation)
+    return reservation
 
 
 def a_service(*, order: Order | None = None, **columns: Any) -> Service:

@@ -74,6 +74,10 @@ PLATFORM: dict[str, Route] = SIGNING_IN | {
     "metrics": open_to_all(),  # to whoever has the token; a bearer of its own, no person
     "console:home": page("capacity.view"),
     "console:capacity": page("capacity.view"),
+    "console:capacity_weeks": page("capacity.view"),
+    "console:reservation_list": page("order.view"),
+    "console:reservation_detail": page("order.view"),
+    "console:reservation_act": post("service.operate", data={"reason": "not paid"}, verb="suspend"),
     "console:order_list": page("order.view"),
     "console:order_detail": page("order.view"),
     "console:service_detail": page("service.view"),
@@ -172,6 +176,9 @@ PLATFORM: dict[str, Route] = SIGNING_IN | {
     "api:tenant": api(get="tenant.view"),
     "api:tenant_limits": api(get="tenant.view", put="quota.manage"),
     "api:orders": api(get="order.view"),
+    "api:reservations": api(get="order.view"),
+    "api:reservation_suspend": api(post="service.operate", data={"reason": "not paid"}),
+    "api:reservation_resume": api(post="service.operate", data={"reason": "paid"}),
     "api:services": api(get="service.view"),
     "api:service_suspend": api(post="service.operate", data={"reason": "not paid"}),
     "api:service_reboot": api(post="service.operate", data={"reason": "hangs"}),
@@ -278,6 +285,23 @@ TENANT: dict[str, Route] = SIGNING_IN | {
     "portal:order_detail": page("order.view"),
     "portal:order_cancel": post("order.cancel", data={"reason": "x"}),
     "portal:order_schedule": post("order.place", data={"starts_at": "2026-12-24T10:00"}),
+    "portal:reservation_list": page("order.view"),
+    "portal:reservation_new": Route(
+        {"get": "order.place", "post": "order.place"},
+        {
+            "offering": "{sku}",
+            "site": "{site_code}",
+            "quantity": "1",
+            "starts_on": "2026-12-24",
+            "ends_on": "2027-01-24",
+        },
+    ),
+    "portal:reservation_book": post(
+        "order.place", data={"project": "{project}", "name": "new"}, quote_id="booking"
+    ),
+    "portal:reservation_detail": page("order.view"),
+    "portal:reservation_order": post("order.place", data={"quantity": "1", "at_end": "ends"}),
+    "portal:reservation_cancel": post("order.cancel", data={"reason": "x"}),
     "portal:approvals": page("order.approve"),
     "portal:order_policy": post("order.approve", data={"approval_hours": "72"}),
     "portal:approval_approve": post("order.approve"),
@@ -346,6 +370,23 @@ TENANT: dict[str, Route] = SIGNING_IN | {
     ),
     "api:order": api(get="order.view"),
     "api:order_cancel": api(post="order.cancel", data={"reason": "x"}),
+    "api:reservation_quotes": api(
+        post="order.place",
+        data={
+            "offering": "{sku}",
+            "site": "{site_code}",
+            "quantity": 1,
+            "starts_at": "2026-12-24T00:00:00Z",
+            "ends_at": "2027-01-24T00:00:00Z",
+        },
+    ),
+    "api:reservations": api(
+        get="order.view",
+        post="order.place",
+        data={"quote": "{booking}", "project": "{project}", "name": "new"},
+    ),
+    "api:reservation": api(get="order.view"),
+    "api:reservation_cancel": api(post="order.cancel", data={"reason": "x"}),
     "api:order_schedule": api(
         put="order.place", data={"starts_at": "2026-12-24T00:00:00Z", "ends_at": None}
     ),
@@ -396,6 +437,7 @@ TASKS: dict[str, str] = {
     "apps.core.tasks.forget_answers_of_tenant": "tenant",
     "apps.invoicing.tasks.work_invoice_runs": "platform",
     "apps.notices.tasks.send_notices": "platform",
+    "apps.orders.tasks.keep_capacity": "platform",
     "apps.orders.tasks.serve_deadlines": "platform",
     "apps.orders.tasks.serve_queues": "platform",
     "apps.provisioning.tasks.advance_check": "platform",

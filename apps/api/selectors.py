@@ -1,5 +1,6 @@
 """Questions over several apps: offerings with price and room, work under way."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -52,11 +53,14 @@ def order_in_work(order_id: UUID) -> Order:
     order = orders.order_by_id(order_id)
     found = _with_progress(list(orders.services_of_order(order_id)))
     waits = order.status == OrderStatus.QUEUED
+    stands = orders.queue_standing(order) if waits else None
     order.servers = found  # type: ignore[attr-defined]
     order.progress = {  # type: ignore[attr-defined]
         "ready": sum(one.ready_at is not None for one in found),
         "of": order.quantity,
-        "queue_place": orders.queue_place(order_id) if waits else None,
+        "queue_place": stands.place if stands else None,
+        "queue_expected_at": _told(stands.expected_at) if stands else None,
+        "queue_expires_at": stands.expires_at if stands else None,
     }
     order.question = orders.approval_of_order(order_id)  # type: ignore[attr-defined]
     shown = standing.of_order(
@@ -92,5 +96,8 @@ def _expected(shown: Standing) -> str | None:
     """An instant, `unknown` while nobody can tell, or None when nobody waits."""
     if not shown.is_awaited:
         return None
-    at = shown.expected_at
+    return _told(shown.expected_at)
+
+
+def _told(at: datetime | None) -> str:
     return str(Instant().to_representation(at)) if at else UNKNOWN

@@ -10,6 +10,7 @@ from apps.api.views.platform import (
     hardware,
     operating,
     reality,
+    reservations,
     runs,
     selling,
     tenants,
@@ -28,6 +29,17 @@ urlpatterns = [
     path("v1/tenants", tenants.Tenants.as_view(), name="tenants"),
     path("v1/tenants/<uuid:tenant>", tenants.TenantItem.as_view(), name="tenant"),
     path("v1/tenants/<uuid:tenant>/limits", tenants.TenantLimits.as_view(), name="tenant_limits"),
+    path("v1/reservations", reservations.AllReservations.as_view(), name="reservations"),
+    path(
+        "v1/reservations/<uuid:reservation>/suspend",
+        reservations.ReservationSuspension.as_view(),
+        name="reservation_suspend",
+    ),
+    path(
+        "v1/reservations/<uuid:reservation>/resume",
+        reservations.ReservationResumption.as_view(),
+        name="reservation_resume",
+    ),
     path("v1/orders", tenants.AllOrders.as_view(), name="orders"),
     path("v1/services", tenants.AllServices.as_view(), name="services"),
     path(

@@ -3,7 +3,16 @@
 from django.urls import path
 
 from apps.api.openapi import openapi
-from apps.api.views import approving, billing, operating, ordering, organisation, own, running
+from apps.api.views import (
+    approving,
+    billing,
+    operating,
+    ordering,
+    organisation,
+    own,
+    reserving,
+    running,
+)
 
 app_name = "api"
 urlpatterns = [
@@ -77,6 +86,20 @@ urlpatterns = [
         name="approval_refuse",
     ),
     path("v1/order-policy", approving.OrderPolicyItem.as_view(), name="order_policy"),
+    path(
+        "v1/reservations/quotes", reserving.ReservationQuotes.as_view(), name="reservation_quotes"
+    ),
+    path("v1/reservations", reserving.Reservations.as_view(), name="reservations"),
+    path(
+        "v1/reservations/<uuid:reservation>",
+        reserving.ReservationItem.as_view(),
+        name="reservation",
+    ),
+    path(
+        "v1/reservations/<uuid:reservation>/cancel",
+        reserving.ReservationCancellation.as_view(),
+        name="reservation_cancel",
+    ),
     path("v1/services", running.Services.as_view(), name="services"),
     path("v1/services/<uuid:service>", running.ServiceItem.as_view(), name="service"),
     path(

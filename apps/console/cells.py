@@ -15,7 +15,7 @@ from apps.core.tables import Column, Empty, Row, Table
 from apps.inventory.models import Node
 from apps.inventory.states import NodeStatus
 from apps.invoicing.models import InvoiceProjection
-from apps.orders.models import OrderProjection, ServiceProjection
+from apps.orders.models import OrderProjection, ReservationProjection, ServiceProjection
 from apps.provisioning import reasons, standing
 from apps.provisioning.models import Run
 
@@ -55,6 +55,17 @@ def tenant_link(tenant: UUID, name: str | None) -> SafeString:
 def order_link(order: UUID, number: str | None) -> SafeString:
     """The order's number, leading to its page."""
     return show.link(number or order, reverse("console:order_detail", args=[order]))
+
+
+def reservation_link(row: ReservationProjection) -> SafeString:
+    """The reservation's number, leading to its page."""
+    return show.link(row.number, reverse("console:reservation_detail", args=[row.pk]))
+
+
+def reservation_badge(row: ReservationProjection) -> SafeString:
+    """A reservation's status."""
+    tones = {"requested": "yellow", "booked": "azure", "active": "green", "suspended": "red"}
+    return show.badge(row.status, row.get_status_display(), tone=tones.get(row.status, "secondary"))
 
 
 def run_link(run: Run, text: Any = None) -> SafeString:

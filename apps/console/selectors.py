@@ -215,16 +215,51 @@ def with_queue(rows: list[ClassCapacity], *, site: UUID | None = None) -> list[C
     return list(found.values())
 
 
-def queue() -> QuerySet[Any]:
-    """Orders waiting for capacity, first come first served."""
+def queue(*, limit: int = 100) -> list[Any]:
+    """Who waits for capacity, line by line as it is served, each with its `place`: three
+    queries.
+    """
     number = OrderProjection.objects.filter(order=OuterRef("order")).values("number")[:1]
-    return orders_selectors.waiting().annotate(
+    places = orders_selectors.queue_places()
+    entries = orders_selectors.waiting().annotate(
         tenant_name=_tenant_name(),
         number=Subquery(number),
         site_name=Subquery(
             Site.objects.filter(id=OuterRef("site")).values_list(shown_site_name())[:1]
         ),
     )
+    found: list[Any] = list(entries)
+    for entry in found:
+        entry.place = places.get(entry.pk, 0)
+    found.sort(
+        key=lambda e: (e.site_name or "", e.resource_class, str(e.reservation or ""), e.place)
+    )
+    return found[:limit]
+
+
+def reservations(*, status: str = "", tenant: UUID | None = None, text: str = "") -> QuerySet[Any]:
+    """Reservations with their tenants' names, newest first."""
+    found = orders_selectors.projected_reservations(status=status, tenant=tenant, text=text)
+    return found.annotate(tenant_name=_tenant_name())
+
+
+def holds_of_reservation(reservation: UUID) -> list[Any]:
+    """The nodes a reservation holds now, each told whether it is able (`is_able`) to serve it."""
+    holds: list[Any] = list(
+        Allocation.objects.filter(reservation=reservation, released_at=None)
+        .select_related("node__site", "node__gpu_model")
+        .order_by("node__name", "id")
+    )
+    lame = set(inventory_selectors.terms_without_a_node().values_list("pk", flat=True))
+    for hold in holds:
+        hold.is_able = hold.pk not in lame
+    return holds
+
+
+def service_names(tenant: UUID) -> dict[UUID, str]:
+    """The names of a tenant's live services."""
+    found = ServiceProjection.objects.filter(tenant=tenant, state__in=LIVE_SERVICES)
+    return dict(found.values_list("service", "name"))
 
 
 # --- orders and services -------------------------------------------------------------------------

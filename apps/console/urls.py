@@ -16,6 +16,7 @@ from apps.console.views import (
     orders,
     policies,
     qualifications,
+    reservations,
     runbooks,
     runs,
     search,
@@ -31,6 +32,18 @@ app_name = "console"
 urlpatterns = [
     path("", home.home, name="home"),
     path("capacity/", capacity.capacity, name="capacity"),
+    path("capacity/weeks/", capacity.capacity_weeks, name="capacity_weeks"),
+    path("reservations/", reservations.reservation_list, name="reservation_list"),
+    path(
+        "reservations/<uuid:reservation_id>/",
+        reservations.reservation_detail,
+        name="reservation_detail",
+    ),
+    path(
+        "reservations/<uuid:reservation_id>/<slug:verb>/",
+        reservations.reservation_act,
+        name="reservation_act",
+    ),
     path("orders/", orders.order_list, name="order_list"),
     path("orders/<uuid:order_id>/", orders.order_detail, name="order_detail"),
     path("services/<uuid:service_id>/", services.service_detail, name="service_detail"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -40,6 +40,7 @@ class AppError(Exception):
     message: StrOrPromise = _("The request could not be carried out.")
     title: ClassVar[StrOrPromise] = _("Request failed")
     status: ClassVar[int] = 400
+    alternatives: Sequence[Mapping[str, object]] = ()  # what could be asked for instead
 
     def __init__(
         self,

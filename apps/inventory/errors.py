@@ -36,6 +36,13 @@ class NotProvenClean(Conflict):
     )
 
 
+class HeldLater(Conflict):
+    """Somebody reserved the node for later."""
+
+    code = "node_reserved"
+    message = _("The server is reserved for somebody else. Choose an end until {latest}.")
+
+
 class NodeHeld(Conflict):
     """Somebody still holds the node."""
 

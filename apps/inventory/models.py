@@ -184,6 +184,8 @@ class Allocation(realms.Public, models.Model):
     """A tenant holds GPUs of a node during a time; the database refuses a second holder.
 
     With a reservation the node is held for its term; `service` is who lives there now, if anybody.
+    On demand it is held until the agreed end and the site's turn-around, or for ever; who accepts
+    a recall may borrow a node that somebody reserved for later.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -194,6 +196,8 @@ class Allocation(realms.Public, models.Model):
     order = models.UUIDField(null=True)
     service = models.UUIDField(null=True)
     reservation = models.UUIDField(null=True)
+    agreed_end = models.DateTimeField(null=True)  # of the service, before the turn-around
+    accepts_recall = models.BooleanField(default=False)
     gpu_count = models.PositiveIntegerField()
     created_at = models.DateTimeField(db_default=NeoNow())
     released_at = models.DateTimeField(null=True)

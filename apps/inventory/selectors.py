@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from ipaddress import ip_address
 from typing import Any, cast
 from uuid import UUID
@@ -9,7 +10,10 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import (
     Count,
+    DateTimeField,
+    Exists,
     F,
+    Func,
     IntegerField,
     OuterRef,
     Prefetch,
@@ -20,9 +24,12 @@ from django.db.models import (
     Value,
 )
 from django.db.models.functions import Cast, Coalesce, NullIf
+from psycopg.types.json import Jsonb
 
+from apps.catalog.models import Offering, Plan
 from apps.catalog.selectors import visible_offerings
-from apps.core import csvsafe, show
+from apps.core import clock, csvsafe, show
+from apps.core.clock import NeoNow
 from apps.core.errors import NotFound
 from apps.inventory.models import Allocation, Maintenance, Node, Qualification, Site, Ticket
 from apps.inventory.states import NodeStatus, SiteStatus
@@ -43,17 +50,26 @@ class Availability:
     gpus: int
     free: int
     total: int
+    borrowable: int = 0  # besides: free only until somebody's reservation begins
+    free_from: datetime | None = None  # without a free one: when the next is known to be
 
 
-def availability(*, site: Site | None = None) -> list[Availability]:
-    """What `allocate` would find of each offering the asker may see, at each fitting site.
+def availability(
+    *, site: Site | None = None, plan: str = Plan.ON_DEMAND, until: datetime | None = None
+) -> list[Availability]:
+    """What `allocate` would find of each offering the asker may see, at each fitting site, for a
+    plan and until an agreed end (None: without one).
 
     Three statements, whatever the numbers.
     """
     offerings = {o.pk: o for o in visible_offerings().prefetch_related(None)}
     sites = {s.pk: s for s in Site.objects.all()}
     with connection.cursor() as cursor:
-        cursor.execute("SELECT site, offering, free, total FROM public.inventory_availability()")
+        cursor.execute(
+            "SELECT site, offering, free, total, borrowable, free_from"
+            " FROM public.inventory_availability(%s, %s)",
+            [plan, until],
+        )
         counts = cursor.fetchall()
     found = [
         Availability(
@@ -68,12 +84,97 @@ def availability(*, site: Site | None = None) -> list[Availability]:
             gpus=offerings[offering_id].gpus,
             free=free,
             total=total,
+            borrowable=borrowable,
+            free_from=free_from,
         )
-        for site_id, offering_id, free, total in counts
+        for site_id, offering_id, free, total, borrowable, free_from in counts
         if offering_id in offerings and site_id in sites and (site is None or site_id == site.pk)
     ]
     order = {pk: place for place, pk in enumerate(offerings)}
     return sorted(found, key=lambda one: (order[one.offering_id], one.site_code))
+
+
+def free_for_term(*, site: Site, offering: Offering, starts_at: datetime, ends_at: datetime) -> int:
+    """How many servers could be reserved for a term."""
+    return int(
+        _answer(
+            "SELECT public.inventory_free_for_term(%s, %s, %s, %s, %s, %s, %s)",
+            [
+                site.pk, offering.resource_class, Jsonb(sorted(offering.traits)), offering.gpus,
+                Plan.RESERVED, starts_at, ends_at,
+            ],
+        )
+        or 0
+    )  # fmt: skip
+
+
+def free_from(
+    *,
+    site: Site,
+    offering: Offering,
+    quantity: int,
+    length: timedelta | None = None,
+    plan: str = Plan.ON_DEMAND,
+) -> datetime | None:
+    """When that many servers are free for that long (None: without an end), as far as is known;
+    None when it is not.
+    """
+    found: datetime | None = _answer(
+        "SELECT public.inventory_free_from(%s, %s, %s, %s, %s, %s, %s)",
+        [
+            site.pk, offering.resource_class, Jsonb(sorted(offering.traits)), offering.gpus,
+            plan, quantity, length,
+        ],
+    )  # fmt: skip
+    return found
+
+
+def _answer(statement: str, values: list[Any]) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        (answer,) = cursor.fetchone()
+    return answer
+
+
+def terms_without_a_node() -> QuerySet[Allocation]:
+    """Holds of reservations that go on or lie ahead, on nodes that cannot serve them; nobody lives
+    there. For the platform's side.
+    """
+    cannot = (
+        Q(node__status__in=[NodeStatus.QUARANTINED, NodeStatus.MAINTENANCE, NodeStatus.RETIRED])
+        | Q(node__is_cordoned=True)
+        | Q(node__seen_maintenance=True)
+        | ~Q(node__plans__contains=[Plan.RESERVED])
+    )
+    return Allocation.objects.filter(
+        cannot,
+        reservation__isnull=False,
+        service=None,
+        released_at=None,
+        during__endswith__gt=clock.now(),
+    ).order_by("during", "id")
+
+
+def loans_that_may_last() -> QuerySet[Allocation]:
+    """Borrowed nodes whose next reservation went away: they may be held for longer. For the
+    platform's side.
+    """
+    following = Allocation.objects.filter(
+        node=OuterRef("node"), released_at=None, during__startswith=OuterRef("ends")
+    )
+    upper = Func(F("during"), function="upper", output_field=DateTimeField())
+    return (
+        Allocation.objects.annotate(ends=upper)
+        .filter(
+            ~Exists(following),
+            accepts_recall=True,
+            released_at=None,
+            reservation=None,
+            ends__gt=clock.now(),
+        )
+        .exclude(during__upper_inf=True)
+        .order_by("id")
+    )
 
 
 def site_list() -> QuerySet[Site]:
@@ -274,6 +375,73 @@ class Capacity:
     quarantined: int
     maintenance: int
     enrolled: int
+    reserved: int  # held by a reservation now, with nobody on it
+
+
+@dataclass(frozen=True)
+class Week:
+    """Nodes of a pool in a week: free in all of it; reserved and on demand at any time in it."""
+
+    free: int
+    reserved: int
+    on_demand: int
+
+
+@dataclass(frozen=True)
+class PoolAhead:
+    """A pool in the weeks to come; `total` counts nodes that can serve."""
+
+    site_name: str
+    resource_class: str
+    total: int
+    weeks: list[Week]
+
+
+@dataclass(frozen=True)
+class WeeksAhead:
+    """When the weeks begin, and each pool in them."""
+
+    starts: list[datetime]
+    pools: list[PoolAhead]
+
+
+_WEEKS = """
+SELECT n.site_id, n.resource_class, w.number, count(*),
+       count(*) FILTER (WHERE NOT held.reserved AND NOT held.on_demand),
+       count(*) FILTER (WHERE held.reserved), count(*) FILTER (WHERE held.on_demand)
+FROM public.inventory_node n
+CROSS JOIN (
+    SELECT g AS number, tstzrange(%(first)s + g * interval '7 days',
+                                  %(first)s + (g + 1) * interval '7 days') AS span
+    FROM generate_series(0, %(count)s - 1) g
+) w
+CROSS JOIN LATERAL (
+    SELECT coalesce(bool_or(a.reservation IS NOT NULL), false) AS reserved,
+           coalesce(bool_or(a.reservation IS NULL), false) AS on_demand
+    FROM public.inventory_allocation a
+    WHERE a.node_id = n.id AND a.released_at IS NULL AND a.during && w.span
+) held
+WHERE n.status IN ('available', 'allocated', 'cleaning') AND NOT n.is_cordoned
+GROUP BY n.site_id, n.resource_class, w.number
+ORDER BY n.resource_class, n.site_id, w.number
+"""
+
+
+def weeks_ahead(*, count: int) -> WeeksAhead:
+    """Each pool in the weeks from now on; three statements. For the platform's side."""
+    first = clock.now_seconds()
+    starts = [first + timedelta(weeks=number) for number in range(count)]
+    sites = {site.pk: site.shown_name for site in Site.objects.all()}
+    with connection.cursor() as cursor:
+        cursor.execute(_WEEKS, {"first": first, "count": count})
+        rows = cursor.fetchall()
+    pools: dict[tuple[UUID, str], PoolAhead] = {}
+    for site, resource_class, _number, total, free, reserved, on_demand in rows:
+        pool = pools.setdefault(
+            (site, resource_class), PoolAhead(sites[site], resource_class, total, [])
+        )
+        pool.weeks.append(Week(free, reserved, on_demand))
+    return WeeksAhead(starts, list(pools.values()))
 
 
 _FREE = Q(
@@ -284,17 +452,24 @@ _FREE = Q(
     seen_instance=None,
     site__status=SiteStatus.ACTIVE,
     site__cleans_automatically=True,
+    is_cordoned=False,
 )
 
 
 def capacity_by_site_and_class() -> list[Capacity]:
     """One row for each site and resource class; one statement. For the platform's side."""
+    held = Allocation.objects.filter(
+        node=OuterRef("pk"), released_at=None, during__contains=NeoNow()
+    )
+    reserved = Exists(held.filter(reservation__isnull=False, service=None))
     counted = (
         Node.objects.exclude(status=NodeStatus.RETIRED)
+        .annotate(is_reserved=reserved, is_held=Exists(held))
         .values("site_id", "resource_class", site_code=F("site__code"), site_name=F("site__name"))
         .annotate(
             total=Count("id"),
-            free=Count("id", filter=_FREE),
+            free=Count("id", filter=_FREE & Q(is_held=False)),
+            reserved=Count("id", filter=Q(is_reserved=True)),
             **{
                 status.value: Count("id", filter=Q(status=status))
                 for status in (

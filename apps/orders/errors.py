@@ -273,3 +273,61 @@ class BadTag(Invalid):
         "“{tag}” is no tag: a name has 1 to 40 lower-case letters, digits, dots, hyphens or "
         "underscores, a value at most 80 characters on one line."
     )
+
+
+class WrongPatience(Invalid):
+    """An order waits between an hour and some months."""
+
+    code = "wait_out_of_range"
+    message = _("An order waits in the queue from 1 to {most} hours; you asked for {asked}.")
+
+
+class ReservationBusy(Conflict):
+    """Servers come from a reservation while it is active."""
+
+    code = "reservation_not_active"
+    message = _(
+        "{number} is not active (status “{status}”), so no server can be taken from it now. "
+        "Order on demand, or begin within its term."
+    )
+
+
+class UnknownReservation(Invalid):
+    """No such reservation here, or it is over."""
+
+    code = "unknown_reservation"
+    message = _("There is no open reservation {asked}. Choose one of: {known}.")
+
+
+class ReservationFull(Conflict):
+    """The reservation holds fewer servers."""
+
+    code = "reservation_full"
+    message = _("{number} holds {most} servers; you asked for {asked}. Order the rest on demand.")
+
+
+class WrongTerm(Invalid):
+    """A reservation has a term the operator offers."""
+
+    code = "term_out_of_range"
+    message = _(
+        "A reservation lasts from {shortest} to {longest} days and begins between now and "
+        "{latest}; you asked for {asked} days from {starts_at}."
+    )
+
+
+class ReservationBegun(Conflict):
+    """What has begun is paid to the end of its term."""
+
+    code = "reservation_begun"
+    message = _(
+        "{number} is {status}: it can be cancelled only before it begins, and is charged to the "
+        "end of its term."
+    )
+
+
+class NoRecall(Invalid):
+    """A recall only makes sense for an order on demand."""
+
+    code = "recall_not_possible"
+    message = _("A server of a reservation is never called back. Leave accepts_recall out.")

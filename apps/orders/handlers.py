@@ -15,7 +15,7 @@ from apps.core.outbox import on
 from apps.notices import services as notices
 from apps.orders import causes, services
 from apps.orders.deadlines import due
-from apps.orders.models import Approval, Deadline, Order, Service
+from apps.orders.models import Approval, Deadline, Order, Reservation, Service
 from apps.orders.names import offering_for_readers
 from apps.orders.states import ApprovalStatus
 from apps.orders.verbs import in_words as verb_in_words
@@ -197,8 +197,13 @@ def tell_ends_soon(event: OutboxEvent) -> None:
     """Its agreed end comes near: 7 days, 1 day, 1 hour before, each once for one end."""
     service = _service(event.subject)
     ends_at = datetime.fromisoformat(event.payload["ends_at"])
-    if service.ends_at != ends_at:
+    if service.leaves_at != ends_at:
         return  # it was moved meanwhile
+    called_back = _(
+        "Your server {name} of {number} was lent until {ends_at}, when somebody's reservation of "
+        "it comes near; it is removed then, with everything on it. Save your data, or order "
+        "another server."
+    )
     protected = _(
         "Your server {name} of {number} ends at {ends_at}, although it is protected against "
         "termination: an agreed end counts. Everything on it is lost then. To keep it, choose a "
@@ -212,12 +217,157 @@ def tell_ends_soon(event: OutboxEvent) -> None:
         service.order,
         event=event,
         subject=_("{name} ends at {ends_at}"),
-        body=protected if service.is_protected else plain,
+        body=called_back
+        if service.recalled_at == ends_at
+        else protected
+        if service.is_protected
+        else plain,
         link=f"/services/{service.pk}/",
         name=service.name,
         ends_at=ends_at,
         dedup_key=f"ends_soon:{service.pk}:{ends_at.isoformat()}:{event.payload['hours']}",
     )
+
+
+@on("service.left_reservation", tells=True)
+def tell_left_reservation(event: OutboxEvent) -> None:
+    """Its reservation is over; it goes on, on demand."""
+    service = _service(event.subject)
+    _tell(
+        service.order,
+        event=event,
+        subject=_("{name} goes on, on demand"),
+        body=_(
+            "The reservation of {name} is over. The server goes on as you ordered it, and is "
+            "charged on demand from then on. Terminate it when you do not need it any more."
+        ),
+        link=f"/services/{service.pk}/",
+        name=service.name,
+    )
+
+
+@on("service.recall_moved", tells=True)
+def tell_recall_moved(event: OutboxEvent) -> None:
+    """The reservation of a borrowed server went away."""
+    service = _service(event.subject)
+    later = _("{name} may stay until {until}: the reservation of its server has changed.")
+    for_ever = _("{name} may stay: nobody has reserved its server any more.")
+    _tell(
+        service.order,
+        event=event,
+        subject=_("{name} may stay longer"),
+        body=later if service.recalled_at else for_ever,
+        link=f"/services/{service.pk}/",
+        name=service.name,
+        until=service.recalled_at or "",
+    )
+
+
+_RESERVATION_WORDS = {
+    "reservation.booked": (
+        _("{number} is booked"),
+        _(
+            "{quantity} × {offering} are held for you from {starts_at} to {ends_at}. The term is "
+            "charged at one price, used or not. Until it begins you can cancel it at no cost."
+        ),
+    ),
+    "reservation.begun": (
+        _("{number} has begun"),
+        _(
+            "{quantity} × {offering} are yours until {ends_at}. Order servers under the "
+            "reservation: they are covered by its price."
+        ),
+    ),
+    "reservation.ends_soon": (
+        _("{number} ends at {ends_at}"),
+        _(
+            "Servers that live on it end then, or go on on demand where you ordered so and nobody "
+            "has reserved them. To keep the capacity, book a new term."
+        ),
+    ),
+    "reservation.expired": (
+        _("{number} is over"),
+        _("Its term ended at {ends_at}; nothing is held any more. {reason}"),
+    ),
+    "reservation.refused": (
+        _("{number} was refused"),
+        _("{reason} Nothing is held and nothing is charged."),
+    ),
+    "reservation.cancelled": (
+        _("{number} is cancelled"),
+        _("Nothing is held and nothing is charged. {reason}"),
+    ),
+    "reservation.suspend": (
+        _("{number} is suspended"),
+        _(
+            "No server can be taken from it until the operator resumes it; your capacity stays "
+            "held. {reason}"
+        ),
+    ),
+    "reservation.resume": (
+        _("{number} serves again"),
+        _("Servers can be ordered under it from {starts_at} to {ends_at}."),
+    ),
+}
+
+
+def tell_of_reservation(event: OutboxEvent) -> None:
+    """What became of a reservation."""
+    reservation = Reservation.objects.select_related("placed_by").get(pk=event.subject)
+    subject, body = _RESERVATION_WORDS[event.name]
+    placed_by = reservation.placed_by
+    for recipient in [recipient_of(placed_by)] if placed_by.is_active else admins_to_tell():
+        notices.tell(
+            to=recipient,
+            kind=event.name,
+            dedup_key=f"{event.name}:{event.pk}",
+            subject=subject,
+            body=body,
+            link=f"/reservations/{reservation.pk}/",
+            number=reservation.number,
+            quantity=reservation.quantity,
+            offering=offering_for_readers(reservation),
+            starts_at=reservation.starts_at,
+            ends_at=reservation.ends_at,
+            reason=reservation.status_reason,
+        )
+
+
+for _name in _RESERVATION_WORDS:
+    on(_name, tells=True)(tell_of_reservation)
+
+
+@due("queue.expire")
+def expire_queued(deadline: Deadline) -> None:
+    """It waited as long as its customer chose."""
+    with translation.override(current_tenant().language):
+        services.expire_queued(
+            order_id=deadline.subject, reason=str(_("No server became free in time."))
+        )
+
+
+@due("service.leave")
+def leave_reservation(deadline: Deadline) -> None:
+    """The term under a service is over."""
+    services.leave_reservation(service_id=deadline.subject)
+
+
+@due("reservation.begin")
+def begin_reservation(deadline: Deadline) -> None:
+    """Its term begins."""
+    services.begin_reservation(reservation_id=deadline.subject)
+
+
+@due("reservation.warning")
+def warn_of_term(deadline: Deadline) -> None:
+    """Its term comes near the end."""
+    services.warn_of_term(reservation_id=deadline.subject)
+
+
+@due("reservation.end")
+def expire_reservation(deadline: Deadline) -> None:
+    """Its term is over."""
+    services.expire_reservation(reservation_id=deadline.subject)
 
 
 @due("order.start")

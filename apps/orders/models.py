@@ -2,6 +2,7 @@
 them.
 """
 
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.db import models
@@ -142,6 +143,9 @@ class Reservation(realms.Tenant, models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     serial = models.PositiveIntegerField(unique=True, editable=False)
+    quote = models.OneToOneField(
+        Quote, null=True, on_delete=models.PROTECT, related_name="reservation"
+    )
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="reservations")
     placed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="reservations")
     status = models.CharField(
@@ -306,6 +310,11 @@ class Service(realms.Tenant, models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def leaves_at(self) -> datetime | None:
+        """When it is terminated by itself: its agreed end, or a recall of its node before."""
+        return min((at for at in (self.ends_at, self.recalled_at) if at), default=None)
+
 
 class ServiceVersion(realms.Tenant, realms.InsertOnly, models.Model):
     """The hardware of one quantity version of a service that was resized: charged by its own size.
@@ -395,12 +404,15 @@ class QueueEntry(realms.Public, models.Model):
     site = models.UUIDField()
     offering = models.UUIDField()
     resource_class = models.CharField(max_length=80)
+    plan = models.CharField(max_length=20, choices=Plan.choices, default=Plan.ON_DEMAND)
+    reservation = models.UUIDField(null=True)  # waits for a node of it, beside the pool's queue
     gpus = models.PositiveIntegerField()
     quantity = models.PositiveSmallIntegerField(default=1)
     service = models.UUIDField(null=True)  # a service that lost its node; it goes before orders
     entered_at = models.DateTimeField(db_default=NeoNow())
     expires_at = models.DateTimeField(null=True)
     left_at = models.DateTimeField(null=True)
+    is_served = models.BooleanField(default=False)  # left with what it waited for
 
     class Meta:
         indexes = [
@@ -408,7 +420,12 @@ class QueueEntry(realms.Public, models.Model):
                 fields=["site", "resource_class", "entered_at"],
                 name="queue_waiting",
                 condition=Q(left_at=None),
-            )
+            ),
+            models.Index(
+                fields=["site", "resource_class", "-left_at"],
+                name="queue_served",
+                condition=Q(is_served=True),
+            ),
         ]
         constraints = [
             models.UniqueConstraint(

@@ -5,7 +5,14 @@ command.
 from typing import Any
 
 from apps.core import clock
-from apps.orders.models import Order, OrderProjection, Service, ServiceProjection
+from apps.orders.models import (
+    Order,
+    OrderProjection,
+    Reservation,
+    ReservationProjection,
+    Service,
+    ServiceProjection,
+)
 from apps.tenancy.selectors import current_tenant
 
 
@@ -80,6 +87,33 @@ def write_service(service: Service) -> None:
     )
 
 
+def reservation_row(reservation: Reservation) -> dict[str, Any]:
+    """What the console shows of a reservation."""
+    return {
+        "tenant": current_tenant().id,
+        "number": reservation.number,
+        "name": reservation.name,
+        "sku": reservation.sku,
+        "site_code": reservation.site_code,
+        "quantity": reservation.quantity,
+        "gpus": reservation.gpus,
+        "starts_at": reservation.starts_at,
+        "ends_at": reservation.ends_at,
+        "status": reservation.status,
+    }
+
+
+def write_reservation(reservation: Reservation) -> None:
+    """Store the reservation's row."""
+    row, now = reservation_row(reservation), clock.now()
+    ReservationProjection.objects.bulk_create(
+        [ReservationProjection(reservation=reservation.pk, created_at=now, changed_at=now, **row)],
+        update_conflicts=True,
+        unique_fields=["reservation"],
+        update_fields=[*row, "changed_at"],
+    )
+
+
 def differences() -> list[str]:
     """Rows of this tenant that are missing or say something else than the tenant's own tables."""
     found = []
@@ -94,6 +128,13 @@ def differences() -> list[str]:
         seen = services.pop(service.pk, None)
         if seen is None or any(getattr(seen, k) != v for k, v in service_row(service).items()):
             found.append(f"service {service.name}")
+    booked = {one.reservation: one for one in ReservationProjection.objects.filter(tenant=tenant)}
+    for reservation in Reservation.objects.all():
+        kept = booked.pop(reservation.pk, None)
+        wanted = reservation_row(reservation)
+        if kept is None or any(getattr(kept, k) != v for k, v in wanted.items()):
+            found.append(f"reservation {reservation.number}")
+    found += [f"reservation row {key} of nothing" for key in booked]
     found += [f"order row {key} of nothing" for key in orders]
     found += [f"service row {key} of nothing" for key in services]
     return found
@@ -103,5 +144,7 @@ def rebuild() -> None:
     """Write every row of this tenant again."""
     for order in Order.objects.all():
         write_order(order)
+    for reservation in Reservation.objects.all():
+        write_reservation(reservation)
     for service in Service.objects.select_related("order"):
         write_service(service)

@@ -61,7 +61,7 @@ RESERVATION = Machine("reservation", [
     ("refuse",  V.REQUESTED,                                       V.REFUSED),
     ("begin",   V.BOOKED,                                          V.ACTIVE),
     ("suspend", (V.BOOKED, V.ACTIVE),                              V.SUSPENDED),
-    ("resume",  V.SUSPENDED,                                       V.ACTIVE),
+    ("resume",  V.SUSPENDED,                                       V.BOOKED),
     ("cancel",  (V.REQUESTED, V.BOOKED),                           V.CANCELLED),
     ("expire",  (V.REQUESTED, V.BOOKED, V.ACTIVE, V.SUSPENDED),    V.EXPIRED),
 ])  # fmt: skip

@@ -21,6 +21,13 @@ def serve_queues() -> None:
 
 
 @shared_task(platform=True)
+def keep_capacity() -> None:
+    """Reserved servers that broke are replaced; borrowed ones stay where they may."""
+    services.keep_terms()
+    services.keep_loans()
+
+
+@shared_task(platform=True)
 def serve_deadlines() -> None:
     """Do what has fallen due."""
     deadlines.serve_due()

@@ -471,8 +471,11 @@ def service_terms(service: Service) -> list[Term]:
 def _end_terms(service: Service) -> list[Term]:
     if service.ended_at is not None:
         return [Term(_("Ended"), show.instant(service.ended_at, seconds=True))]
-    if service.ends_at is None:
+    if service.leaves_at is None:
         return [Term(_("End"), end_words(None))]
+    if service.leaves_at == service.recalled_at:
+        hint = _("On loan: somebody has reserved its server for later.")
+        return [Term(_("End"), end_words(service.recalled_at), hint)]
     hint = _("An agreed end counts, protected or not.") if service.is_protected else ""
     return [Term(_("End"), end_words(service.ends_at), hint)]
 

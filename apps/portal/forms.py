@@ -1,7 +1,7 @@
 """What people fill in on the portal's pages."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, time
 from typing import Any
 from uuid import UUID
 
@@ -48,12 +48,95 @@ class QuoteForm(forms.Form):
         label=_("End"),
         help_text=_("Empty: until you terminate it. At its end it is terminated by itself."),
     )
+    accepts_recall = forms.BooleanField(
+        label=_("A server on loan will do"),
+        required=False,
+        help_text=_(
+            "It may be one that somebody reserved for later: it ends by itself before that. You "
+            "are warned."
+        ),
+    )
 
     def __init__(self, *args: Any, sites: Iterable[tuple[str, str]], most: int, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self.fields["site"].choices = list(sites)  # type: ignore[attr-defined]
         self.fields["quantity"].widget.attrs["max"] = most
         self.fields["quantity"].help_text = _("At most {most} in one order.").format(most=most)
+
+
+class DayField(forms.DateField):
+    """A day, as the instant at which it begins in the zone of this side."""
+
+    widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+
+    def __init__(self, *, label: Any, help_text: Any = "", required: bool = True) -> None:
+        super().__init__(label=label, required=required, help_text=help_text)
+
+    def clean(self, value: Any) -> Any:
+        """The first instant of the day."""
+        day = super().clean(value)
+        return None if day is None else datetime.combine(day, time.min, tzinfo=instants.zone())
+
+
+class TermForm(forms.Form):
+    """Which capacity, from which day to which."""
+
+    offering = forms.ChoiceField(label=_("Offering"))
+    site = forms.ChoiceField(label=_("Site"))
+    quantity = forms.IntegerField(label=_("Servers"), min_value=1, initial=1)
+    starts_on = DayField(label=_("From"), required=False)
+    ends_on = DayField(label=_("Until"))
+
+    def __init__(
+        self,
+        *args: Any,
+        offerings: Iterable[tuple[str, str]],
+        sites: Iterable[tuple[str, str]],
+        **kwargs: Any,
+    ):
+        super().__init__(*args, **kwargs)
+        self.fields["offering"].choices = list(offerings)  # type: ignore[attr-defined]
+        self.fields["site"].choices = list(sites)  # type: ignore[attr-defined]
+        shortest, longest = settings.NEOCLOUD_RESERVATION_DAYS
+        self.fields["starts_on"].help_text = _("At midnight of your billing time zone. Empty: now.")
+        self.fields["ends_on"].help_text = _(
+            "At the beginning of this day; {shortest} to {longest} days in all."
+        ).format(shortest=shortest, longest=longest)
+
+
+class BookForm(forms.Form):
+    """What a reservation needs besides its quote."""
+
+    project = forms.ChoiceField(label=_("Project"), help_text=_("Costs are shown by project."))
+    name = forms.CharField(
+        label=_("Name"), max_length=60, help_text=_("Letters, digits and hyphens.")
+    )
+
+    def __init__(self, *args: Any, projects: Iterable[Project], **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        choices = [(str(project.pk), project.name) for project in projects]
+        self.fields["project"].choices = choices  # type: ignore[attr-defined]
+
+
+class UnderForm(forms.Form):
+    """Servers under a reservation."""
+
+    ENDS, GOES_ON = "ends", "goes_on"
+
+    quantity = forms.IntegerField(label=_("Servers"), min_value=1, initial=1)
+    at_end = forms.ChoiceField(
+        label=_("When the term is over"),
+        widget=forms.RadioSelect,
+        initial=ENDS,
+        choices=[
+            (ENDS, _("Terminate them with the term")),
+            (GOES_ON, _("Go on, on demand, where nobody has reserved the server; else terminate")),
+        ],
+    )
+
+    def __init__(self, *args: Any, most: int, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.fields["quantity"].widget.attrs["max"] = most
 
 
 class PlaceForm(forms.Form):
@@ -83,9 +166,12 @@ class PlaceForm(forms.Form):
             (IfUnavailable.FAIL, _("Refuse the order; nothing is kept")),
             (
                 IfUnavailable.QUEUE,
-                _("Wait in the queue, first come first served; free until ready"),
+                _("Wait in the queue, in turns with others; free until ready"),
             ),
         ],
+    )
+    queue_days = forms.IntegerField(
+        label=_("Days to wait at most"), min_value=1, max_value=90, initial=7, required=False
     )
 
     def __init__(

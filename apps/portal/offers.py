@@ -5,6 +5,7 @@ what is free.
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
@@ -81,7 +82,9 @@ class SiteView:
 
     name: str
     free: int
+    lent: int
     total: int
+    free_from: datetime | None
     expected: str
 
 
@@ -91,7 +94,9 @@ def site_views(offer: Offer) -> list[SiteView]:
         SiteView(
             site_name(site),
             site.free,
+            site.borrowable,
             site.total,
+            site.free_from,
             expected_words(provisioning.expectation(sku=site.sku, site=site.site_id)),
         )
         for site in offer.sites

@@ -11,6 +11,7 @@ from apps.portal.views import (
     orders,
     people,
     records,
+    reservations,
     services,
 )
 
@@ -26,6 +27,24 @@ urlpatterns = [
     path("orders/<uuid:order_id>/", orders.order_detail, name="order_detail"),
     path("orders/<uuid:order_id>/cancel/", orders.order_cancel, name="order_cancel"),
     path("orders/<uuid:order_id>/schedule/", orders.order_schedule, name="order_schedule"),
+    path("reservations/", reservations.reservation_list, name="reservation_list"),
+    path("reservations/new/", reservations.reservation_new, name="reservation_new"),
+    path("quotes/<uuid:quote_id>/book/", reservations.reservation_book, name="reservation_book"),
+    path(
+        "reservations/<uuid:reservation_id>/",
+        reservations.reservation_detail,
+        name="reservation_detail",
+    ),
+    path(
+        "reservations/<uuid:reservation_id>/order/",
+        reservations.reservation_order,
+        name="reservation_order",
+    ),
+    path(
+        "reservations/<uuid:reservation_id>/cancel/",
+        reservations.reservation_cancel,
+        name="reservation_cancel",
+    ),
     path("services/", services.service_list, name="service_list"),
     path("services/<uuid:service_id>/", services.service_detail, name="service_detail"),
     path(

@@ -36,6 +36,11 @@ NEOCLOUD_CALL_HOME_URL = os.environ.get(
 NEOCLOUD_PG_BIN = os.environ.get("NEOCLOUD_PG_BIN", "")
 NEOCLOUD_TIMEZONE = os.environ.get("NEOCLOUD_TIMEZONE", "Asia/Seoul")  # of staff pages
 NEOCLOUD_PAYMENT_DAYS = int(os.environ.get("NEOCLOUD_PAYMENT_DAYS", "30"))  # without a contract
+NEOCLOUD_RESERVATION_DAYS = (  # the shortest and the longest term
+    int(os.environ.get("NEOCLOUD_RESERVATION_SHORTEST_DAYS", "7")),
+    int(os.environ.get("NEOCLOUD_RESERVATION_LONGEST_DAYS", "1096")),
+)
+NEOCLOUD_RESERVATION_AHEAD = int(os.environ.get("NEOCLOUD_RESERVATION_AHEAD_DAYS", "366"))
 NEOCLOUD_WATCH_SECONDS = float(os.environ.get("NEOCLOUD_WATCH_SECONDS", "5"))
 NEOCLOUD_RECONCILE_SECONDS = float(os.environ.get("NEOCLOUD_RECONCILE_SECONDS", "300"))
 NEOCLOUD_GRACE_SECONDS = float(os.environ.get("NEOCLOUD_GRACE_SECONDS", "45"))  # of a difference

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from apps.accounts.models import User
 from apps.accounts.roles import PLATFORM_ROLES, TENANT_ROLES, Role, allows
 from apps.accounts.selectors import recipient_of
 from apps.accounts.services import create_access_key
+from apps.core import clock
 from apps.core.uuids import uuid7
 from apps.inventory.models import Ticket
 from apps.inventory.services import plan_maintenance
@@ -25,13 +27,21 @@ from apps.invoicing.models import DocumentLine, InvoiceRun
 from apps.notices.models import Notice
 from apps.notices.services import tell, tell_operators
 from apps.orders.models import Order, Quote, Service
+from apps.orders.services import quote_reservation
 from apps.provisioning.models import FailurePolicy, Finding, Leak, Run, SiteCheck
 from apps.tenancy import rules
 from apps.tenancy.context import platform_context, tenant_context
 from apps.tenancy.tasks import HEADER
 from neocloud.celery import app
 from tests import isolation_table
-from tests.builders import a_contract, a_used_service, an_approval, an_instant, move_clock
+from tests.builders import (
+    a_booked_term,
+    a_contract,
+    a_used_service,
+    an_approval,
+    an_instant,
+    move_clock,
+)
 from tests.integration.console.operator import a_world, fill
 from tests.isolation_table import SIGNED_IN, Route
 from tests.people import Browser, a_browser, a_person, an_operator
@@ -45,7 +55,8 @@ HOST = {"tenant": "acme", "platform": "console"}
 OWNED = {
     name: name.removesuffix("_id")
     for name in (
-        "approval_id", "approval", "order_id", "order", "service_id", "service", "quote_id",
+        "approval_id", "approval", "order_id", "order", "reservation_id",
+        "reservation", "service_id", "service", "quote_id",
         "quote", "person_id", "person",
         "project_id", "project", "notice_id", "notice", "line_id", "line", "document_id",
     )
@@ -102,6 +113,23 @@ def world(acme: Any) -> dict[str, str]:
         offering_id=made.shop.offering.pk,
         site_id=made.shop.site.pk,
     )
+    booked = a_booked_term(
+        person=owner,
+        name=f"{MARK}-term",
+        project=made.shop.project,
+        offering_id=made.shop.offering.pk,
+        sku=made.shop.offering.sku,
+        site_id=made.shop.site.pk,
+        site_code=made.shop.site.code,
+    )
+    booking = quote_reservation(
+        actor=owner,
+        offering_sku=made.shop.offering.sku,
+        site_code=made.shop.site.code,
+        quantity=1,
+        starts_at=clock.now() + timedelta(days=30),
+        ends_at=clock.now() + timedelta(days=60),
+    )
     key, _token = create_access_key(name=f"{MARK} key", actor=owner)
     tell(to=recipient_of(owner), kind="test", dedup_key="t", subject=f"{MARK} told", body="x")
     with platform_context():
@@ -131,6 +159,8 @@ def world(acme: Any) -> dict[str, str]:
         "order": str(ready.order_id),
         "service": str(ready.pk),
         "approval": str(asked.pk),
+        "reservation": str(booked.pk),
+        "booking": str(booking.pk),
         "quote": str(Quote.objects.first().pk),
         "person": str(a_person(Role.MEMBER, name=f"{MARK} member").pk),
         "project": str(made.shop.project.pk),

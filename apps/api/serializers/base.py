@@ -203,6 +203,20 @@ class ProblemPart(Shown):
     detail = serializers.CharField()
 
 
+class ProblemAlternative(Shown):
+    """What can be had instead: the fields of a quote, and in which way it differs."""
+
+    kind = serializers.ChoiceField(
+        [(k, k) for k in ("site", "offering", "fewer", "recall", "later")]
+    )
+    offering = serializers.CharField()
+    site = serializers.CharField()
+    quantity = serializers.IntegerField()
+    starts_at = serializers.CharField(allow_null=True)
+    ends_at = serializers.CharField(allow_null=True)
+    accepts_recall = serializers.BooleanField()
+
+
 class ProblemSerializer(Shown):
     """RFC 9457 problem details: `code` is stable and for programs, `detail` is for people."""
 
@@ -214,3 +228,6 @@ class ProblemSerializer(Shown):
     field = serializers.CharField(allow_null=True)
     errors = ProblemPart(many=True)  # type: ignore[assignment]
     request_id = serializers.CharField()
+    alternatives = ProblemAlternative(
+        many=True, help_text="With `out_of_capacity`: what can be quoted instead."
+    )

@@ -1,11 +1,15 @@
 """Quotes, orders, services, the ledger of their states."""
 
+from datetime import timedelta
+from typing import Any
+
 from rest_framework import serializers
 
 from apps.api.serializers.base import Code, Filters, Instant, MoneyField, Shown, ShownModel, Strict
 from apps.api.serializers.people import ProjectRef
 from apps.api.serializers.provisioning import EvidenceSerializer
 from apps.orders import causes
+from apps.orders.errors import WrongPatience
 from apps.orders.models import (
     Approval,
     Fact,
@@ -17,6 +21,7 @@ from apps.orders.models import (
     Service,
     ServiceProjection,
 )
+from apps.orders.services.choices import LONGEST_HOURS
 from apps.orders.states import ApprovalStatus, OrderStatus, ServiceState
 from apps.provisioning.standing import WORDS
 
@@ -32,6 +37,16 @@ class NewQuote(Strict):
     currency = serializers.CharField(max_length=3, required=False, allow_null=True)
     starts_at = Instant(required=False, allow_null=True, help_text="Null: as soon as possible.")
     ends_at = Instant(required=False, allow_null=True, help_text="Null: until terminated.")
+    accepts_recall = serializers.BooleanField(
+        required=False,
+        help_text="A server may be one that is reserved for later; it ends by itself before.",
+    )
+    reservation = serializers.UUIDField(
+        source="reservation_id",
+        required=False,
+        allow_null=True,
+        help_text="Take the servers of this reservation.",
+    )
 
 
 class QuoteSerializer(ShownModel[Quote]):
@@ -40,6 +55,7 @@ class QuoteSerializer(ShownModel[Quote]):
     offering = serializers.CharField(source="sku")
     site = serializers.CharField(source="site_code")
     unit_price = MoneyField("unit_price")
+    reservation = serializers.UUIDField(source="reservation_id", allow_null=True)
     terms = serializers.DictField()
 
     class Meta:
@@ -47,7 +63,7 @@ class QuoteSerializer(ShownModel[Quote]):
         fields = [
             "id", "offering", "offering_name", "site", "quantity", "gpus_each", "plan",
             "billing_basis", "price_rule", "price_kind", "unit_price", "vat_rate", "starts_at",
-            "ends_at", "terms", "created_at", "valid_until",
+            "ends_at", "accepts_recall", "reservation", "terms", "created_at", "valid_until",
         ]  # fmt: skip
 
 
@@ -67,6 +83,17 @@ class NewOrder(Strict):
         child=serializers.CharField(max_length=8000), max_length=50, required=False
     )
     if_unavailable = serializers.ChoiceField(IfUnavailable.choices, default=IfUnavailable.FAIL)
+    queue_hours = serializers.IntegerField(
+        required=False, allow_null=True, help_text="How long it waits at most; 168 unless said."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Hours as the length of time they are."""
+        hours = attrs.pop("queue_hours", None)
+        try:
+            return attrs if hours is None else attrs | {"patience": timedelta(hours=hours)}
+        except OverflowError:
+            raise WrongPatience(most=LONGEST_HOURS, asked=hours, field="queue_hours") from None
 
 
 class ProgressSerializer(Shown):
@@ -98,6 +125,7 @@ class OrderSerializer(ShownModel[Order]):
     image = serializers.CharField(source="image_code")
     gpus = serializers.IntegerField()
     unit_price = MoneyField("unit_price")
+    reservation = serializers.UUIDField(source="reservation_id", allow_null=True)
 
     class Meta:
         model = Order
@@ -105,7 +133,7 @@ class OrderSerializer(ShownModel[Order]):
             "id", "number", "name", "status", "status_reason", "project", "placed_by", "quote",
             "offering", "offering_name", "site", "quantity", "gpus_each", "gpus", "image",
             "plan", "billing_basis", "price_rule", "unit_price", "if_unavailable", "starts_at",
-            "ends_at", "placed_at", "decided_at", "created_at",
+            "ends_at", "accepts_recall", "reservation", "placed_at", "decided_at", "created_at",
         ]  # fmt: skip
 
 
@@ -121,11 +149,14 @@ class ServiceSerializer(ShownModel[Service]):
     site = serializers.CharField(source="site_code")
     run = serializers.UUIDField(source="run_id", allow_null=True)
 
+    reservation = serializers.UUIDField(source="reservation_id", allow_null=True)
+
     class Meta:
         model = Service
         fields = [
             "id", "name", "order", "order_number", "project", "offering", "gpus", "site",
             "status", "condition", "status_reason", "run", "is_protected", "tags", "ends_at",
+            "recalled_at", "reservation",
             "suspended_until", "ready_at", "ended_at", "created_at",
         ]  # fmt: skip
 
@@ -150,6 +181,10 @@ class OrderProgress(Shown):
     ready = serializers.IntegerField()
     of = serializers.IntegerField()
     queue_place = serializers.IntegerField(allow_null=True)
+    queue_expected_at = serializers.CharField(
+        allow_null=True, help_text="When its turn is expected: an instant, or `unknown`."
+    )
+    queue_expires_at = Instant(allow_null=True)
 
 
 class ApprovalSerializer(ShownModel[Approval]):

@@ -1,6 +1,7 @@
 """What there is, what is free, who waits."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -15,6 +16,7 @@ from apps.core.tables import Column, Empty, Row, Table
 from apps.inventory import selectors as inventory
 from apps.inventory.states import NodeStatus
 
+WEEKS = 12
 SHOWN_STATUSES = (
     NodeStatus.AVAILABLE,
     NodeStatus.ALLOCATED,
@@ -38,6 +40,41 @@ def capacity(request: HttpRequest) -> HttpResponse:
     if is_live(request):
         return live_answer(request, "console/capacity.html#live", context, part)
     return render(request, "console/capacity.html", {**context, "part": part})
+
+
+@needs("capacity.view")
+def capacity_weeks(request: HttpRequest) -> HttpResponse:
+    """Each pool in the twelve weeks to come: free, reserved, on demand."""
+    ahead = inventory.weeks_ahead(count=WEEKS)
+    pools = [
+        (f"{pool.resource_class} · {pool.site_name}", _weeks_table(pool, ahead.starts))
+        for pool in ahead.pools
+    ]
+    return render(request, "console/capacity_weeks.html", {"pools": pools})
+
+
+def _weeks_table(pool: inventory.PoolAhead, starts: Sequence[datetime]) -> Table:
+    columns = [
+        Column(_("Week from")),
+        Column(_("Free all week"), number=True),
+        Column(_("Reserved"), number=True),
+        Column(_("On demand"), number=True),
+        Column(_("Nodes"), number=True, hide="sm"),
+    ]
+    rows = [
+        Row(
+            [
+                show.instant(start),
+                show.strong(week.free),
+                week.reserved,
+                week.on_demand,
+                pool.total,
+            ],
+            tone="" if week.free else "yellow",
+        )
+        for start, week in zip(starts, pool.weeks, strict=True)
+    ]
+    return Table(columns, rows, pool.resource_class)
 
 
 def capacity_table(rows: Sequence[selectors.ClassCapacity]) -> Table:
@@ -109,22 +146,29 @@ def _queue_table() -> Table:
         Column(_("Site and class"), hide="md"),
         Column(_("GPUs"), number=True),
         Column(_("Waiting since")),
+        Column(_("Until"), hide="lg"),
     ]
-    places: dict[tuple[object, str], int] = {}
-    rows = []
-    for entry in selectors.queue()[:100]:
-        key = (entry.site, entry.resource_class)
-        places[key] = places.get(key, 0) + 1
-        rows.append(
-            Row(
-                [
-                    places[key],
-                    cells.order_link(entry.order, entry.number),
-                    cells.tenant_link(entry.tenant, entry.tenant_name),
-                    show.stacked(entry.resource_class, entry.site_name or show.NOTHING),
-                    entry.gpus,
-                    show.instant(entry.entered_at),
-                ]
-            )
+    rows = [
+        Row(
+            [
+                entry.place,
+                show.stacked(
+                    cells.order_link(entry.order, entry.number), _("lost its server, goes first")
+                )
+                if entry.service
+                else cells.order_link(entry.order, entry.number),
+                cells.tenant_link(entry.tenant, entry.tenant_name),
+                show.stacked(
+                    entry.resource_class,
+                    _("{site}, under a reservation").format(site=entry.site_name or "")
+                    if entry.reservation
+                    else entry.site_name or show.NOTHING,
+                ),
+                entry.gpus,
+                show.instant(entry.entered_at),
+                show.instant(entry.expires_at),
+            ]
         )
+        for entry in selectors.queue()
+    ]
     return Table(columns, rows, _("Queue"), empty=Empty(_("Nobody waits"), icon="check"))

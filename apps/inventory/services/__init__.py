@@ -5,6 +5,8 @@ from apps.inventory.services.capacity import (
     allocate,
     held_until,
     hold_free_node,
+    lent_until,
+    move_hold_end,
     release,
     replace_allocation,
 )
@@ -43,6 +45,7 @@ from apps.inventory.services.sites import (
     save_site,
     site_password,
 )
+from apps.inventory.services.terms import hold_term, leave_term, move_term, release_term
 from apps.inventory.services.tickets import (
     CATEGORIES,
     close_ticket,
@@ -65,10 +68,15 @@ __all__ = [
     "finish_site_watch",
     "held_until",
     "hold_free_node",
+    "hold_term",
     "import_nodes",
     "last_lease",
     "lease_address",
+    "leave_term",
+    "lent_until",
     "mark_site_cleaning",
+    "move_hold_end",
+    "move_term",
     "note_cleaned",
     "note_cleaning",
     "note_gpus",
@@ -84,6 +92,7 @@ __all__ = [
     "recycle",
     "release",
     "release_addresses",
+    "release_term",
     "replace_allocation",
     "restore_node",
     "resume_site",

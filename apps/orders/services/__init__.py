@@ -1,5 +1,6 @@
 """Every change to quotes, orders, services and limits."""
 
+from apps.orders.services.accepting import accept_from_queue, expire_queued
 from apps.orders.services.approving import (
     APPROVABLE,
     Approvable,
@@ -10,15 +11,27 @@ from apps.orders.services.approving import (
     refuse_approval,
 )
 from apps.orders.services.ending import cancel_order, expire_order
+from apps.orders.services.keeping import keep_loans, keep_terms
 from apps.orders.services.lifetime import arm_end, end_as_agreed, set_end, warn_of_end
 from apps.orders.services.limits import (
     ensure_tenant_limit,
     set_project_limit,
     set_tenant_limit,
 )
-from apps.orders.services.placing import accept_from_queue, place_order
+from apps.orders.services.placing import place_order
 from apps.orders.services.policy import set_order_policy
 from apps.orders.services.quoting import make_quote
+from apps.orders.services.reserving import (
+    begin_reservation,
+    cancel_reservation,
+    expire_reservation,
+    leave_reservation,
+    place_reservation,
+    quote_reservation,
+    resume_reservation,
+    suspend_reservation,
+    warn_of_term,
+)
 from apps.orders.services.running import (
     clear_fault,
     end_operation,
@@ -60,8 +73,10 @@ __all__ = [
     "approve",
     "arm_end",
     "ask_approval",
+    "begin_reservation",
     "begin_scheduled",
     "cancel_order",
+    "cancel_reservation",
     "clear_fault",
     "close_approval",
     "describe_service",
@@ -72,10 +87,15 @@ __all__ = [
     "expire_approval",
     "expire_order",
     "expire_past_end",
+    "expire_queued",
+    "expire_reservation",
     "fail_service",
     "finish_service",
     "give_node",
     "is_suspended_for_fault",
+    "keep_loans",
+    "keep_terms",
+    "leave_reservation",
     "lift_suspension",
     "lock_wanted",
     "make_quote",
@@ -84,11 +104,14 @@ __all__ = [
     "note_fault",
     "open_tenant",
     "place_order",
+    "place_reservation",
     "protect_service",
+    "quote_reservation",
     "refuse_approval",
     "rename_service",
     "renew_access",
     "reschedule_order",
+    "resume_reservation",
     "resume_service",
     "set_end",
     "set_order_policy",
@@ -98,10 +121,12 @@ __all__ = [
     "start_service",
     "stop_service",
     "suspend_for_fault",
+    "suspend_reservation",
     "suspend_service",
     "tag_service",
     "terminate_service",
     "wait_for_node",
     "warn_of_end",
     "warn_of_suspension",
+    "warn_of_term",
 ]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from datetime import timedelta
 from uuid import UUID
 
 from apps.accounts import ssh_keys
@@ -15,9 +16,12 @@ from apps.orders.errors import (
     WrongChoice,
     WrongImage,
     WrongName,
+    WrongPatience,
 )
 from apps.orders.models import IfUnavailable
 
+SHORTEST_WAIT, LONGEST_WAIT = timedelta(hours=1), timedelta(days=90)
+LONGEST_HOURS = LONGEST_WAIT // SHORTEST_WAIT
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,59}")
 
 
@@ -65,6 +69,16 @@ def keys_of(key_ids: Iterable[UUID], pasted: Iterable[str]) -> list[str]:
     if not keys:
         raise NoKeys(field="ssh_keys")
     return list(dict.fromkeys(keys))
+
+
+def check_patience(patience: timedelta | None) -> None:
+    """How long an order may wait for capacity. Raises WrongPatience."""
+    if patience is not None and not SHORTEST_WAIT <= patience <= LONGEST_WAIT:
+        raise WrongPatience(
+            most=LONGEST_HOURS,
+            asked=patience // SHORTEST_WAIT,
+            field="queue_hours",
+        )
 
 
 def choice_of(if_unavailable: str) -> str:

@@ -14,6 +14,7 @@ from apps.accounts.models import User
 from apps.audit import services as audit
 from apps.core import clock, outbox
 from apps.inventory import services as inventory
+from apps.inventory.errors import HeldLater
 from apps.orders import causes, deadlines, projections
 from apps.orders.errors import NodeReserved, Protected, ServiceOver
 from apps.orders.models import Order, Service
@@ -24,17 +25,21 @@ from apps.orders.services.states import OVER, end_service, lock_service, lock_wi
 WARNINGS = (timedelta(days=7), timedelta(days=1), timedelta(hours=1))
 
 
+def next_warning(end: datetime) -> datetime | None:
+    """When people are next warned of an end; None after the last warning."""
+    now = clock.now()
+    return min((end - lead for lead in WARNINGS if end - lead > now), default=None)
+
+
 def arm_end(service: Service) -> None:
     """Let the agreed end of a locked service, and the next warning of it, fall due."""
-    if service.ends_at is None:
+    end = service.leaves_at
+    if end is None:
         deadlines.clear_deadline(kind="service.end", subject=service.pk)
         deadlines.clear_deadline(kind="service.warning", subject=service.pk)
         return
-    deadlines.set_deadline(kind="service.end", subject=service.pk, due_at=service.ends_at)
-    warn_at = min(
-        (service.ends_at - lead for lead in WARNINGS if service.ends_at - lead > clock.now()),
-        default=None,
-    )
+    deadlines.set_deadline(kind="service.end", subject=service.pk, due_at=end)
+    warn_at = next_warning(end)
     if warn_at is None:
         deadlines.clear_deadline(kind="service.warning", subject=service.pk)
     else:
@@ -62,8 +67,9 @@ def set_end(
     elif service.is_protected:
         raise Protected(name=service.name)
     before = service.ends_at
+    _hold_until(service, ends_at)
     service.ends_at = ends_at
-    service.save(update_fields=["ends_at"])
+    service.save(update_fields=["ends_at", "recalled_at"])
     arm_end(service)
     projections.write_service(service)
     audit.record(
@@ -79,8 +85,8 @@ def set_end(
 
 def _refuse_ended(service: Service) -> None:
     end = service.ended_at
-    if service.ends_at is not None and service.ends_at <= clock.now():
-        end = end or service.ends_at
+    if service.leaves_at is not None and service.leaves_at <= clock.now():
+        end = end or service.leaves_at
     if service.state in OVER or end is not None:
         raise ServiceOver(name=service.name, ended_at=end or "—")
 
@@ -89,9 +95,43 @@ def _check_longer(order: Order, service: Service, ends_at: datetime | None, *, a
     begun = service.ready_at or order.starts_at or clock.now()
     policy.check_duration(begins_at=begun, ends_at=ends_at)
     policy.check_longer(order, actor=actor)
-    latest = inventory.held_until(service=service.pk)
-    if latest is not None and (ends_at is None or ends_at > latest):
-        raise NodeReserved(name=service.name, latest=latest, field="ends_at")
+
+
+def _hold_until(service: Service, ends_at: datetime | None) -> None:
+    """Keep the node as long; one that is lent is kept until it is called back."""
+    try:
+        hold = inventory.move_hold_end(service=service.pk, until=ends_at)
+    except HeldLater as error:
+        raise NodeReserved(
+            name=service.name, latest=error.facts["latest"], field="ends_at"
+        ) from None
+    if hold is not None:
+        service.recalled_at = inventory.lent_until(hold, hold.node.site)
+
+
+@transaction.atomic
+def review_recall(*, service_id: UUID) -> bool:
+    """The reservation behind a borrowed node may have gone: keep the node longer if so; True when
+    it is.
+    """
+    service = lock_service(service_id)
+    if service.state in OVER or service.recalled_at is None:
+        return False
+    before = service.recalled_at
+    _hold_until(service, service.ends_at)
+    if service.recalled_at == before:
+        return False
+    service.save(update_fields=["recalled_at"])
+    arm_end(service)
+    audit.record(
+        None,
+        "service.recall_moved",
+        service,
+        before={"recalled_at": before.isoformat()},
+        after={"recalled_at": service.recalled_at.isoformat() if service.recalled_at else None},
+    )
+    outbox.publish("service.recall_moved", subject=service.pk)
+    return True
 
 
 def _is_later(new: datetime | None, old: datetime | None) -> bool:
@@ -103,16 +143,18 @@ def _is_later(new: datetime | None, old: datetime | None) -> bool:
 def end_as_agreed(*, service_id: UUID) -> None:
     """Terminate a service whose agreed end has come; returns quietly for any other."""
     order, service = lock_with_order(service_id)
-    if service.state in OVER or service.ends_at is None or service.ends_at > clock.now():
+    end = service.leaves_at
+    if service.state in OVER or end is None or end > clock.now():
         return
     before = service.state
-    end_service(order, service, cause=causes.END_REACHED)
+    cause = causes.END_REACHED if end == service.ends_at else causes.RECALLED
+    end_service(order, service, cause=cause)
     audit.record(
         None,
         "service.ended_as_agreed",
         service,
         before={"state": before},
-        after={"state": service.state, "ends_at": service.ends_at.isoformat()},
+        after={"state": service.state, "ends_at": end.isoformat()},
     )
 
 
@@ -120,15 +162,15 @@ def end_as_agreed(*, service_id: UUID) -> None:
 def warn_of_end(*, service_id: UUID) -> None:
     """Warn that the agreed end comes near, and let the next warning fall due."""
     service = lock_service(service_id)
-    now = clock.now()
-    if service.state in OVER or service.ends_at is None or service.ends_at <= now:
+    now, end = clock.now(), service.leaves_at
+    if service.state in OVER or end is None or end <= now:
         return
-    passed = [lead for lead in WARNINGS if service.ends_at - lead <= now]
+    passed = [lead for lead in WARNINGS if end - lead <= now]
     if passed:
         outbox.publish(
             "service.ends_soon",
             subject=service.pk,
-            ends_at=service.ends_at.isoformat(),
+            ends_at=end.isoformat(),
             hours=int(min(passed) / timedelta(hours=1)),
         )
     arm_end(service)

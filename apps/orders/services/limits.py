@@ -1,12 +1,15 @@
 """Limits, and the locks under which use is counted: the tenant's first, then the project's."""
 
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from psycopg.types.range import TimestamptzRange
 
 from apps.accounts.models import Project, User
 from apps.audit import services as audit
+from apps.core import clock
 from apps.core.errors import NotFound
 from apps.orders.errors import LimitTooLow, QuotaExceeded, TooManyServices
 from apps.orders.models import ProjectLimit, TenantLimit
@@ -20,13 +23,22 @@ def ensure_tenant_limit(*, tenant: UUID) -> None:
     TenantLimit.objects.bulk_create([TenantLimit(tenant=tenant)], ignore_conflicts=True)
 
 
-def reserve_quota(*, tenant: UUID, project: Project, gpus: int, services: int) -> None:
-    """Lock both limits and refuse what would pass them; the locks are held to the end of the
-    transaction.
+def reserve_quota(
+    *,
+    tenant: UUID,
+    project: Project,
+    gpus: int,
+    services: int,
+    starts_at: datetime | None = None,
+    ends_at: datetime | None = None,
+) -> None:
+    """Lock both limits and refuse what would pass them at any time from start (now) to end (never);
+    the locks are held to the end of the transaction.
     """
+    term = TimestamptzRange(starts_at or clock.now(), ends_at)
     ensure_tenant_limit(tenant=tenant)
     limit = TenantLimit.objects.select_for_update().get(tenant=tenant)
-    used = gpus_in_use(tenant=tenant)
+    used = gpus_in_use(tenant=tenant, during=term)
     if used + gpus > limit.max_gpus:
         raise QuotaExceeded(
             whose=_("your organisation"),
@@ -42,7 +54,7 @@ def reserve_quota(*, tenant: UUID, project: Project, gpus: int, services: int) -
         )
     own = ProjectLimit.objects.select_for_update().filter(project=project).first()
     if own is not None:
-        used = project_gpus_in_use(project=project.pk)
+        used = project_gpus_in_use(project=project.pk, during=term)
         if used + gpus > own.max_gpus:
             raise QuotaExceeded(
                 whose=project.name, limit=own.max_gpus, used=used, asked=gpus, field="quantity"

@@ -23,7 +23,7 @@ from apps.orders.errors import (
     WrongPolicy,
     WrongStart,
 )
-from apps.orders.models import Order, OrderPolicy
+from apps.orders.models import Order, OrderPolicy, Reservation
 from apps.orders.selectors import order_policy
 from apps.orders.services.limits import reserve_quota
 from apps.tenancy.selectors import current_tenant
@@ -47,8 +47,10 @@ def check_quota(order: Order) -> None:
     reserve_quota(
         tenant=current_tenant().id,
         project=order.project,
-        gpus=order.gpus,
+        gpus=0 if order.reservation_id else order.gpus,  # what it reserved counts already
         services=order.quantity,
+        starts_at=order.starts_at,
+        ends_at=order.ends_at,
     )
 
 
@@ -81,7 +83,7 @@ def check_duration(*, begins_at: datetime, ends_at: datetime | None) -> None:
         )
 
 
-def approval_rule(order: Order, *, actor: User) -> str:
+def approval_rule(order: Order | Reservation, *, actor: User) -> str:
     """Why somebody else has to agree to this person's order; "" when nobody has to."""
     limit = order_policy().approval_from_gpus
     if limit is None or order.gpus < limit or actor.may("order.approve"):

@@ -11,11 +11,12 @@ from apps.audit import services as audit
 from apps.core import clock
 from apps.inventory.errors import OutOfCapacity
 from apps.orders import deadlines
-from apps.orders.errors import NotScheduled, QuotaExceeded, TooManyServices
+from apps.orders.errors import NotScheduled, QuotaExceeded, ReservationBusy, TooManyServices
 from apps.orders.models import Order
 from apps.orders.services import policy
+from apps.orders.services.accepting import accept_or_queue, agreed
 from apps.orders.services.ending import end_order, expire_order, lock_order
-from apps.orders.services.placing import accept_or_queue, agreed, term_of
+from apps.orders.services.placing import term_of
 from apps.orders.services.quoting import in_seconds
 from apps.orders.states import OrderStatus
 from apps.tenancy.selectors import current_tenant
@@ -38,7 +39,7 @@ def begin_scheduled(*, order_id: UUID) -> None:
         with transaction.atomic():
             policy.check_quota(order)
             accept_or_queue(order, offering, site)
-    except (QuotaExceeded, TooManyServices, OutOfCapacity) as error:
+    except (QuotaExceeded, TooManyServices, OutOfCapacity, ReservationBusy) as error:
         order.refresh_from_db()
         with translation.override(current_tenant().language):
             end_order(order, "refuse", reason=error.detail)

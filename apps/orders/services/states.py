@@ -13,6 +13,7 @@ from apps.audit import services as audit
 from apps.core import clock, outbox
 from apps.core.errors import NotFound
 from apps.inventory import services as inventory
+from apps.inventory.selectors import live_allocation
 from apps.orders import causes, deadlines, projections
 from apps.orders.errors import NameNotConfirmed, Protected, ServiceOver
 from apps.orders.ledger import lock_facts_shared
@@ -66,7 +67,7 @@ def move_service(
 
 def _instant(service: Service, verb: str) -> datetime:
     now = clock.now_seconds()
-    end = service.ends_at
+    end = service.leaves_at
     if end is None or now < end or verb in ("ready", "fail", "finish"):
         return now
     if verb != "terminate":
@@ -250,5 +251,9 @@ def describe_service(*, service_id: UUID, node_id: UUID, node_name: str) -> None
     """The service lives on another node from now on: same service, same order."""
     service = Service.objects.select_for_update().get(pk=service_id)
     service.node_id, service.node_name = node_id, node_name
-    service.save(update_fields=["node_id", "node_name"])
+    hold = live_allocation(service.pk)
+    service.recalled_at = inventory.lent_until(hold, hold.node.site) if hold else None
+    service.save(update_fields=["node_id", "node_name", "recalled_at"])
+    if service.leaves_at is not None:
+        deadlines.set_deadline(kind="service.end", subject=service.pk, due_at=service.leaves_at)
     projections.write_service(service)

@@ -9,7 +9,7 @@ from apps.core import clock, outbox
 from apps.inventory import services as inventory
 from apps.inventory.errors import OutOfCapacity
 from apps.orders.models import Condition, QueueEntry
-from apps.orders.services.placing import agreed
+from apps.orders.services.accepting import agreed
 from apps.orders.services.states import describe_service, lock_with_order, show_condition
 from apps.orders.states import ServiceState
 from apps.tenancy.selectors import current_tenant
@@ -35,6 +35,7 @@ def wait_for_node(*, service_id: UUID, left_at: datetime | None = None) -> None:
             "resource_class": offering.resource_class,
             "gpus": service.gpus,
             "quantity": 1,
+            "reservation": service.reservation_id,
             "entered_at": order.decided_at or service.created_at,
             "left_at": None,
         },

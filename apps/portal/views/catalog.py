@@ -1,5 +1,6 @@
 """What can be ordered, on which terms; from the catalog to a confirmed order."""
 
+from datetime import timedelta
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -15,10 +16,12 @@ from apps.core import clock
 from apps.inventory import selectors as inventory
 from apps.orders import selectors as orders
 from apps.orders import services
+from apps.orders.services.quoting import is_booking
 from apps.orders.states import OrderStatus
-from apps.portal import cells, offers
+from apps.portal import cells, offers, terms
 from apps.portal.answers import cleaned, go
 from apps.portal.forms import PlaceForm, QuoteForm
+from apps.portal.views.reservations import booking_page
 
 
 @require_GET
@@ -62,6 +65,7 @@ def quote(request: HttpRequest, sku: str) -> HttpResponse:
         quantity=data["quantity"],
         starts_at=data["starts_at"],
         ends_at=data["ends_at"],
+        accepts_recall=data["accepts_recall"],
     )
     return go(request, reverse("portal:quote_detail", args=[made.pk]))
 
@@ -72,6 +76,8 @@ def quote_detail(request: HttpRequest, quote_id: UUID) -> HttpResponse:
     """The frozen terms, and what else the order needs; nothing is agreed yet."""
     actor = person(request)
     made = orders.quote_by_id(quote_id)
+    if is_booking(made):
+        return booking_page(request, made)
     placed = orders.orders().filter(quote=made.pk).first()
     if placed is not None:
         return redirect("portal:order_detail", placed.pk)
@@ -86,7 +92,8 @@ def quote_detail(request: HttpRequest, quote_id: UUID) -> HttpResponse:
         "quote": made,
         "offering": offering,
         "form": form,
-        "terms": cells.quote_terms(made),
+        "terms": [*cells.quote_terms(made), *terms.extra_terms(made)],
+        "choices": terms.choices_for(made),
         "is_over": made.valid_until <= clock.now(),
         "charges": cells.charges(),
         "needs_approval": orders.needs_approval(made, actor),
@@ -119,6 +126,7 @@ def place(request: HttpRequest, quote_id: UUID) -> HttpResponse:
         ssh_key_ids=[UUID(key) for key in data.get("ssh_keys", [])],
         ssh_public_keys=data["pasted"].splitlines(),
         if_unavailable=data["if_unavailable"],
+        patience=timedelta(days=data["queue_days"]) if data["queue_days"] else None,
     )
     told = _("{number} is placed.")
     if order.status == OrderStatus.PLACED:

@@ -37,7 +37,8 @@ def order_detail(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """One order: live progress of its servers, what was agreed, the way to cancel it."""
     order = selectors.order_by_id(order_id)
     views = progress.service_views(selectors.services_of_order(order.pk))
-    place = selectors.queue_place(order.pk) if order.status == OrderStatus.QUEUED else None
+    queue = selectors.queue_standing(order) if order.status == OrderStatus.QUEUED else None
+    place = queue.place if queue else None
     stands = standing.of_order(order, [view.standing for view in views], place=place)
     approval = selectors.approval_of_order(order.pk)
     is_asked = approval is not None and approval.status == ApprovalStatus.WAITING
@@ -56,7 +57,7 @@ def order_detail(request: HttpRequest, order_id: UUID) -> HttpResponse:
         "may_schedule": order.status == OrderStatus.SCHEDULED
         and person(request).may("order.place"),
         "views": views,
-        "place": place,
+        "queue": queue,
         "part": part,
         "may_cancel": person(request).may("order.cancel")
         and ORDER.can(order.status, "cancel")

@@ -93,7 +93,11 @@ def test_placing_answers_at_once_with_what_goes_on(
     order = an_order_of(program, project)
 
     assert order["status"] == "accepted"
-    assert order["progress"] == {"ready": 0, "of": 1, "queue_place": None}
+    assert order["progress"] == {
+        "ready": 0, "of": 1, "queue_place": None, "queue_expected_at": None,
+        "queue_expires_at": None,
+    }  # fmt: skip
+
     (service,) = order["services"]
     assert service["status"] == "provisioning"
     assert service["condition"] == "working"

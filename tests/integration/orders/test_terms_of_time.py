@@ -9,6 +9,7 @@ from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
 from apps.core import clock, instants
 from apps.core.errors import AppError
+from apps.core.uuids import uuid7
 from apps.inventory.models import Allocation, Node
 from apps.metering import selectors as metering
 from apps.notices.models import Notice
@@ -322,13 +323,22 @@ def test_somebody_elses_reservation_of_the_node_names_the_latest_end(person):
     service = a_ready_service(ends_at=clock.now() + DAY)
     reserved_from = (clock.now() + 4 * DAY).replace(microsecond=0)
     held = Allocation.objects.get(service=service.pk)
-    held.during = TimestamptzRange(held.during.lower, reserved_from)
-    held.save()
-    for wanted in (reserved_from + timedelta(seconds=1), None):
+    Allocation.objects.create(
+        node=held.node,
+        gpus=held.gpus,
+        during=TimestamptzRange(reserved_from, reserved_from + DAY),
+        tenant=held.tenant,
+        reservation=uuid7(),
+        gpu_count=held.gpu_count,
+    )
+    latest = reserved_from - HOUR  # the site's turn-around
+    for wanted in (latest + timedelta(seconds=1), None):
         with pytest.raises(NodeReserved) as refused:
             orders.set_end(service_id=service.pk, ends_at=wanted, actor=person)
-        assert instants.in_words(reserved_from) in refused.value.detail
-    orders.set_end(service_id=service.pk, ends_at=reserved_from, actor=person)
+        assert instants.in_words(latest) in refused.value.detail
+    orders.set_end(service_id=service.pk, ends_at=latest, actor=person)
+    held.refresh_from_db()
+    assert held.during.upper == reserved_from
 
 
 def test_nobody_brings_the_end_of_a_protected_service_nearer(person):

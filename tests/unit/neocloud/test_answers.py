@@ -71,6 +71,7 @@ def test_a_program_gets_a_problem_with_a_stable_code():
         "field": "slug",
         "errors": [{"field": "slug", "code": "taken", "detail": "acme is taken; choose another."}],
         "request_id": body["request_id"],
+        "alternatives": [],
     }
     assert body["request_id"]
 

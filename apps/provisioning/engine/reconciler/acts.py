@@ -118,7 +118,7 @@ def release_address(work: Work) -> str:
 
 
 def clear_lessee(work: Work) -> str:
-    if Allocation.objects.filter(node=work.finding.node_id, released_at=None).exists():
+    if inventory.last_lease(work.node)[0]:
         raise Refused("the node is held")
     work.compute.clear_lessee(work.node.infra_id)
     return "lessee cleared"

@@ -5,7 +5,7 @@ from typing import Any
 from apps.core import clock
 from apps.core.errors import Refused
 from apps.inventory import services as inventory
-from apps.inventory.models import Allocation, Node
+from apps.inventory.models import Node
 from apps.inventory.observations import ObservedNode
 from apps.inventory.states import NODE, NodeStatus
 from apps.provisioning.engine.reconciler.acts import (
@@ -40,7 +40,7 @@ def remove_server(work: Work) -> str | Again:
 def clean_node(work: Work) -> str | Again:
     """Let the site clean an idle node; it goes back into the pool on the proof of this cleaning."""
     refuse_working(work)
-    if Allocation.objects.filter(node=work.finding.node_id, released_at=None).exists():
+    if inventory.last_lease(work.node)[0]:
         raise Refused("a customer holds the node")
     return _clean(work, seen_now(work))
 
