@@ -2,19 +2,21 @@
 
 import random
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from django.db import connection
 
 from apps.accounts.models import Project, User
 from apps.catalog.models import Offering
+from apps.core import clock, realms
 from apps.core.errors import AppError, NodeFault, Transient
 from apps.inventory.errors import OutOfCapacity
 from apps.inventory.models import Allocation, Node
 from apps.orders import services as orders
 from apps.orders.errors import QuotaExceeded
-from apps.orders.models import Fact, Order, Service, ServiceProjection, TenantLimit
-from apps.orders.tasks import serve_queues
+from apps.orders.models import Fact, Order, Reservation, Service, ServiceProjection, TenantLimit
+from apps.orders.tasks import keep_capacity, serve_queues
 from apps.provisioning.engine import claims, runs
 from apps.provisioning.models import Run
 from apps.provisioning.states import OPEN
@@ -182,7 +184,9 @@ def test_three_deletes_give_the_quota_back_once(committed: None) -> None:
 
 
 def test_a_storm_of_everything_ends_without_a_deadlock(committed: None) -> None:
-    """Placing, cancelling, ending, failing, limiting, serving and watching in many threads."""
+    """Placing, reserving, borrowing, cancelling, ending, failing, limiting, serving and watching in
+    many threads.
+    """
     tenants = apart(lambda: _open(6))
     dice = random.Random(64)
     for _round in range(4):
@@ -191,7 +195,17 @@ def test_a_storm_of_everything_ends_without_a_deadlock(committed: None) -> None:
             quotes = apart(lambda tenant=tenant: _quoted(tenant, 6))
             jobs += [_place(tenant, quote, dice.choice(["fail", "queue"])) for quote in quotes]
             jobs += [_somebody(tenant, act) for act in (_cancel, _end, _fail, _limit) * 2]
-        jobs += [serve_queues.run, serve_queues.run, _observe, _observe, _work, _work, _work]
+            jobs += [_somebody(tenant, act) for act in (_reserve, _reserve, _give_up, _borrow)]
+        jobs += [
+            serve_queues.run,
+            serve_queues.run,
+            keep_capacity.run,
+            _observe,
+            _observe,
+            _work,
+            _work,
+            _work,
+        ]
         world.fake().fail("deploy", NodeFault("PXE timed out"), Transient("locked"))
         dice.shuffle(jobs)
 
@@ -202,7 +216,7 @@ def test_a_storm_of_everything_ends_without_a_deadlock(committed: None) -> None:
         _sound(tenants)
         world.fake().settle()
         _set_free()
-    live = apart(lambda: list(Allocation.objects.filter(released_at=None)))
+    live = apart(lambda: list(Allocation.objects.filter(released_at=None, service__isnull=False)))
     assert len({one.node_id for one in live}) == len(live)
     assert apart(lambda: Run.objects.exclude(position=0).exists()), "the workers did something"
     assert apart(_deadlocks) == 0
@@ -273,6 +287,32 @@ def _fail(actor: User) -> None:
     service = Service.objects.filter(state="provisioning").order_by("?").first()
     if service is not None:
         orders.fail_service(service_id=service.pk, run=service.pk, reason="a drill")
+
+
+def _reserve(actor: User) -> None:
+    days = random.Random().randint(0, 40)
+    starts_at = clock.now() + timedelta(days=days)
+    quote = orders.quote_reservation(
+        actor=actor, offering_sku="bm.h200.8x", site_code=world.SITE, quantity=1,
+        starts_at=starts_at, ends_at=starts_at + timedelta(days=20),
+    )  # fmt: skip
+    orders.place_reservation(
+        actor=actor, quote_id=quote.pk, project_id=Project.objects.get().pk, name="term"
+    )
+
+
+def _give_up(actor: User) -> None:
+    booked = Reservation.objects.filter(status="booked").order_by("?").first()
+    if booked is not None:
+        orders.cancel_reservation(reservation_id=booked.pk, actor=actor)
+
+
+def _borrow(actor: User) -> None:
+    quote = orders.make_quote(
+        actor=actor, offering_sku="bm.h200.8x", site_code=world.SITE, quantity=1,
+        accepts_recall=True,
+    )  # fmt: skip
+    _place(Tenant.objects.get(pk=realms.current_tenant_id()), quote.pk)()
 
 
 def _limit(actor: User) -> None:
