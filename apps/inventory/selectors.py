@@ -452,7 +452,6 @@ _FREE = Q(
     seen_instance=None,
     site__status=SiteStatus.ACTIVE,
     site__cleans_automatically=True,
-    is_cordoned=False,
 )
 
 

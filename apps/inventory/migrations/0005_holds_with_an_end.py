@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("inventory", "0003_routes_and_consoles"),
+        ("inventory", "0004_retirement"),
     ]
 
     operations = [
