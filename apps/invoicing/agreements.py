@@ -1,5 +1,5 @@
 """What contracts and reservations put on an invoice beside usage: discount, reservation and
-minimum lines. See `docs/adr/0010-what-the-billing-policy-leaves-open.md`.
+minimum lines. See `docs/adr/0012-what-the-billing-policy-leaves-open.md`.
 """
 
 from collections.abc import Sequence

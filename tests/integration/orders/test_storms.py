@@ -216,6 +216,7 @@ def test_a_storm_of_everything_ends_without_a_deadlock(committed: None) -> None:
         _sound(tenants)
         world.fake().settle()
         _set_free()
+    apart(_work)  # whoever had no time to work in the storm
     live = apart(lambda: list(Allocation.objects.filter(released_at=None, service__isnull=False)))
     assert len({one.node_id for one in live}) == len(live)
     assert apart(lambda: Run.objects.exclude(position=0).exists()), "the workers did something"
