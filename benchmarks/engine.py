@@ -119,7 +119,7 @@ def wait_for_servers(tenant: Tenant, site: Site, count: int) -> None:
     """So many servers are installed already and have not called home."""
     blueprint = blueprints.BUILDERS["bare_metal"]
     position = next(i for i, step in enumerate(blueprint.steps) if step.name == "prove_ready")
-    now = clock.now()
+    now, nodes = clock.now(), rack(site, count)
     with tenant_context(tenant):
         order = builders.an_order(sku="bm.h200.8x", site_id=site.pk, site_code=site.code)
         services = [
@@ -135,10 +135,10 @@ def wait_for_servers(tenant: Tenant, site: Site, count: int) -> None:
             Run(
                 blueprint=blueprint.name, version=blueprint.version, tenant=tenant.pk,
                 order=order.pk, order_number=order.number, service=service.pk,
-                service_name=service.name, sku=order.sku, offering=uuid7(), site=site,
+                service_name=service.name, sku=order.sku, offering=uuid7(), site=site, node=node,
                 position=position, wanted={}, next_try_at=now, try_deadline=now + DAY,
             )
-            for service in services
+            for service, node in zip(services, nodes, strict=True)
         ]  # fmt: skip
         Run.objects.bulk_create(made, batch_size=1000)
         RunStep.objects.bulk_create(
@@ -153,12 +153,13 @@ def wait_for_servers(tenant: Tenant, site: Site, count: int) -> None:
         )  # fmt: skip
 
 
-def rack(site: Site, count: int) -> None:
+def rack(site: Site, count: int) -> list[Node]:
     """So many more nodes at the site."""
-    Node.objects.bulk_create(
+    before = Node.objects.count()
+    return Node.objects.bulk_create(
         [
             Node(
-                site=site, infra_id=uuid7(), name=f"rack{number}", resource_class=CLASS,
+                site=site, infra_id=uuid7(), name=f"rack{before + number}", resource_class=CLASS,
                 status="allocated", gpu_count=8,
             )
             for number in range(count)
@@ -209,7 +210,8 @@ def watch(site_code: str, seconds: float) -> None:
     """
     fake, looks, spent = world.FakeCompute.of(site_code), 0, 0.0
     with platform_context():
-        for node in Node.objects.filter(site__code=site_code):
+        waiting = Run.objects.filter(status__in=MOVING).values("node")
+        for node in Node.objects.filter(pk__in=waiting):
             fake.add(ObservedNode(infra_id=node.infra_id, name=node.name, resource_class=CLASS))
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -249,7 +251,6 @@ def rates(database: str, tenant: Tenant, site: Site) -> None:
 
 def many_waiting(database: str, tenant: Tenant, site: Site) -> None:
     """Thousands wait; two workers and a watcher look after them."""
-    in_context(lambda: rack(site, WAITING))
     in_context(lambda: wait_for_servers(tenant, site, WAITING))
     in_context(lambda: _run_sql(SPREAD))
     *told, seen = children(
