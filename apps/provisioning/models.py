@@ -63,6 +63,11 @@ class Run(realms.Public, models.Model):
                 name="run_due",
                 condition=Q(status__in=["forward", "undoing"]),
             ),
+            models.Index(
+                fields=["site", "lease_until"],
+                name="run_at_work",
+                condition=Q(lease_until__isnull=False),
+            ),
             models.Index(fields=["-created_at", "-id"], name="run_newest"),
         ]
 
