@@ -4,15 +4,18 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('inventory', '0005_holds_with_an_end'),
-        ('provisioning', '0006_trial_stages'),
+        ("inventory", "0005_holds_with_an_end"),
+        ("provisioning", "0006_trial_stages"),
     ]
 
     operations = [
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('lease_until__isnull', False)), fields=['site', 'lease_until'], name='run_at_work'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("lease_until__isnull", False)),
+                fields=["site", "lease_until"],
+                name="run_at_work",
+            ),
         ),
     ]

@@ -9,6 +9,9 @@ from apps.orders import projections
 from apps.orders.models import Fact, Order, QueueEntry, Quote, Service
 from apps.orders.selectors import quota_use
 from apps.orders.states import ServiceState
+from apps.provisioning.engine.endings import REPLACE
+from apps.provisioning.models import Run
+from apps.provisioning.states import RunStatus
 
 COUNTED = (Quote, Order, Service, Fact, QueueEntry, Allocation, OutboxEvent, AuditEntry)
 
@@ -38,4 +41,13 @@ def must_be_sound() -> None:
         assert service.ready_at == began.get(ServiceState.ACTIVE)
         assert service.ended_at == began.get(ServiceState.DELETING, began.get(ServiceState.FAILED))
         held = Allocation.objects.filter(service=service.pk, released_at=None).count()
-        assert held == (service.state in (ServiceState.PROVISIONING, ServiceState.ACTIVE))
+        assert held == _holds(service), f"{service} is {service.state} and holds {held}"
+
+
+def _holds(service: Service) -> bool:
+    """A server, unless it lost its own and waits for another, or is being undone for good."""
+    waits = QueueEntry.objects.filter(service=service.pk, left_at=None).exists()
+    undone = Run.objects.filter(service=service.pk, status=RunStatus.UNDOING)
+    if waits or undone.exclude(outcome=REPLACE).exists():
+        return service.state == ServiceState.ACTIVE
+    return service.state in (ServiceState.PROVISIONING, ServiceState.ACTIVE)
