@@ -46,7 +46,7 @@ def the_operator_puts_the_site_on_sale(operator):
     operator.follow("Lab")
     operator.press("Ask it now")
     operator.heading("What the site said")
-    operator.reads("automated cleaning")
+    operator.reads("On for every node")
     expect(operator.main).not_to_contain_text("not good")
     operator.follow("Lab")
     operator.press("Compare its nodes")

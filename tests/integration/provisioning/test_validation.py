@@ -100,9 +100,24 @@ def test_an_image_that_is_not_what_it_should_be_and_no_addresses(
 
     monkeypatch.setattr(web, "check_image", refuse)
     site.address_pools.all().delete()
+    site.is_simulated = False
+    site.save()
     found = verdicts(asked(site))
     assert found["image"] is False
     assert found["addresses"] is False
+
+
+def test_an_image_out_of_reach_does_not_speak_against_simulated_servers(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(source: str, checksum: str) -> str:
+        raise Refused("no such host")
+
+    monkeypatch.setattr(web, "check_image", refuse)
+    assert site.is_simulated
+    check = asked(site)
+    assert verdicts(check)["image"] is None
+    assert check.is_good
 
 
 def test_a_trial_deploys_and_cleans_a_node_without_a_customer(acme: Any, site: Any) -> None:
