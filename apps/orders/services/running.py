@@ -125,8 +125,11 @@ def end_suspension(*, service_id: UUID, due_at: datetime) -> None:
 
 
 @transaction.atomic
-def note_fault(*, service_id: UUID, what: str) -> bool:
-    """The server has a fault and goes on: degraded from now on; False when that is known."""
+def note_fault(*, service_id: UUID) -> bool:
+    """The server has a fault and goes on: degraded from now on; False when that is known.
+
+    What the fault is stands in the node's ticket, for operators.
+    """
     service = lock_service(service_id)
     if service.state not in (ServiceState.ACTIVE, ServiceState.STOPPED):
         return False
@@ -134,8 +137,8 @@ def note_fault(*, service_id: UUID, what: str) -> bool:
     if is_new:
         service.degraded_at = clock.now_seconds()
         service.save(update_fields=["degraded_at"])
-        audit.record(None, "service.degraded", service, reason=what)
-        outbox.publish("service.degraded", subject=service.pk, what=what)
+        audit.record(None, "service.degraded", service)
+        outbox.publish("service.degraded", subject=service.pk)
     settle_condition(service)
     return is_new
 
@@ -153,10 +156,10 @@ def clear_fault(*, service_id: UUID) -> None:
     outbox.publish("service.recovered", subject=service.pk)
 
 
-def end_operation(*, service_id: UUID, failed: str = "", reason: str = "") -> None:
+def end_operation(*, service_id: UUID, failed: str = "", run: UUID | None = None) -> None:
     """Work on a running service is over: what shows is its own state again.
 
-    `failed` names the verb that could not be done; its customer is told.
+    `failed` names the verb that could not be done; its customer is told. Why stands in the run.
     """
     service = lock_service(service_id)
     if service.state == ServiceState.DELETING:  # ended meanwhile: now its removal can begin
@@ -164,7 +167,7 @@ def end_operation(*, service_id: UUID, failed: str = "", reason: str = "") -> No
         return
     settle_condition(service)
     if failed:
-        audit.record(None, f"service.{failed}_failed", service, reason=reason)
+        audit.record(None, f"service.{failed}_failed", service, after={"run": str(run)})
         outbox.publish("service.operation_failed", subject=service.pk, verb=failed)
 
 

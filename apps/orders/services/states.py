@@ -119,14 +119,17 @@ def mark_ready(*, service_id: UUID, run: UUID, access: dict[str, Any]) -> Servic
 
 
 @transaction.atomic
-def fail_service(*, service_id: UUID, run: UUID, reason: str) -> None:
-    """Provisioning was given up and undone: never charged, capacity and quota returned."""
+def fail_service(*, service_id: UUID, run: UUID) -> None:
+    """Provisioning was given up and undone: never charged, capacity and quota returned.
+
+    Why stands in the run, for operators; it is not the customer's to read.
+    """
     order, service = lock_with_order(service_id)
     if service.state != ServiceState.PROVISIONING:
         return
     move_service(service=service, verb="fail", cause=causes.PROVISIONING_FAILED, run=run)
     inventory.release(service=service.pk)
-    audit.record(None, "service.failed", service, reason=reason)
+    audit.record(None, "service.failed", service, after={"run": str(run)})
     outbox.publish("service.failed", subject=service.pk)
     _close_order_if_over(order)
 

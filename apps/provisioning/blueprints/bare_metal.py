@@ -50,7 +50,7 @@ def settle_undone(run: Run) -> None:
     if service.state == ServiceState.DELETING:
         orders.finish_service(service_id=run.service, run=run.pk)
     else:
-        orders.fail_service(service_id=run.service, run=run.pk, reason=run.reason)
+        orders.fail_service(service_id=run.service, run=run.pk)
     AddressLease.objects.filter(service=run.service, released_at=None).update(
         released_at=run.ended_at
     )

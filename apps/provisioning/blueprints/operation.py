@@ -49,7 +49,7 @@ def failed(run: Run) -> None:
         node = Node.objects.get(pk=run.node_id)
         title = f"{node.name}: {LABELS[verb]} failed"
         inventory.ensure_ticket(node=node, title=title, detail=run.reason, category="operation")
-    orders.end_operation(service_id=run.service, failed=verb, reason=run.reason)
+    orders.end_operation(service_id=run.service, failed=verb, run=run.pk)
 
 
 ALIVE = (ServiceState.ACTIVE, ServiceState.STOPPED)

@@ -79,7 +79,7 @@ def _act(node: Node, service_id: UUID, what: str, *, is_host: bool) -> None:
     if not what:
         orders.clear_fault(service_id=service_id)
         return
-    if orders.note_fault(service_id=service_id, what=what):
+    if orders.note_fault(service_id=service_id):
         _tell(node, service_id, what)
     service = Service.objects.get(pk=service_id)
     policy = policy_for(site=node.site_id, sku=service.sku)

@@ -287,7 +287,7 @@ def _end(actor: User) -> None:
 def _fail(actor: User) -> None:
     service = Service.objects.filter(state="provisioning").order_by("?").first()
     if service is not None:
-        orders.fail_service(service_id=service.pk, run=service.pk, reason="a drill")
+        orders.fail_service(service_id=service.pk, run=service.pk)
 
 
 def _reserve(actor: User) -> None:

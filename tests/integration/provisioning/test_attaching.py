@@ -75,7 +75,7 @@ def nothing_more(_run: Run) -> None:
 
 
 def give_back(run: Run) -> None:
-    orders.fail_service(service_id=run.service, run=run.pk, reason=run.reason)
+    orders.fail_service(service_id=run.service, run=run.pk)
     node_moves.recycle_if_proven(run)
 
 
