@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.catalog.models import CODE
 from apps.core.money import MINOR_UNITS
+from apps.inventory.drivers import drivers
 from apps.inventory.models import AddressPool, Site
 from apps.provisioning.services.overrides import LEAST_EVIDENCE
 from apps.provisioning.services.policies import POSSIBLE
@@ -114,7 +115,11 @@ class SiteForm(forms.Form):
     name = forms.CharField(label=_("Name"), max_length=120)
     name_ko = forms.CharField(label=_("Name in Korean"), max_length=120, required=False)
     timezone = forms.ChoiceField(label=_("Time zone"), choices=ZONES)
-    driver = forms.ChoiceField(label=_("Driver"), choices=[("ironic", "OpenStack Ironic")])
+    driver = forms.ChoiceField(
+        label=_("Driver"),
+        choices=lambda: [(name, name) for name in sorted(drivers())],
+        initial="ironic",
+    )
     endpoint = forms.CharField(
         label=_("Endpoint"),
         max_length=200,
@@ -136,6 +141,24 @@ class SiteForm(forms.Form):
     )
     concurrency = forms.IntegerField(
         label=_("Works at once on"), min_value=1, max_value=1000, initial=20
+    )
+    turn_around_minutes = forms.IntegerField(
+        label=_("Minutes between two customers of a node"),
+        min_value=0,
+        max_value=7 * 24 * 60,
+        initial=60,
+        help_text=_("For removal and cleaning, before a reservation begins on the same node."),
+    )
+    console_url = forms.CharField(
+        label=_("Console of a server"),
+        max_length=200,
+        required=False,
+        help_text=_(
+            "An address with {node} for the node's name; empty: the infrastructure is asked."
+        ),
+    )
+    is_routable = forms.BooleanField(
+        label=_("Servers can be reached from here: SSH is tried before hand-over"), required=False
     )
     is_simulated = forms.BooleanField(
         label=_("Simulated hardware: proofs of cleaning say so"), required=False

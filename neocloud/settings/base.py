@@ -242,6 +242,7 @@ USE_THOUSAND_SEPARATOR = False
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = BASE_DIR / "build" / "static"
+NEOCLOUD_FAKE_DRIVER = False  # sites without machines, for tests
 NEOCLOUD_FONTS = Path(os.environ.get("NEOCLOUD_FONTS", BASE_DIR / "build" / "fonts"))  # of PDFs
 
 EMAIL_BACKEND = os.environ.get("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")

@@ -14,3 +14,4 @@ CACHES["default"] = {
 }
 WHITENOISE_USE_FINDERS = True
 STATIC_ROOT = None  # type: ignore[assignment]  # served from where they lie
+NEOCLOUD_FAKE_DRIVER = True

@@ -18,7 +18,8 @@ class SiteSerializer(ShownModel[Site]):
         model = Site
         fields = [
             "id", "code", "name", "name_ko", "timezone", "driver", "endpoint", "username",
-            "call_home_url", "is_simulated", "status", "status_reason", "cleans_automatically",
+            "call_home_url", "is_simulated", "is_routable", "console_url", "turn_around_minutes",
+            "status", "status_reason", "cleans_automatically",
             "concurrency", "failing_since", "last_error", "last_seen_at", "created_at",
         ]  # fmt: skip
 
@@ -210,3 +211,8 @@ class NewSite(Strict):
     timezone = serializers.CharField(max_length=60, required=False)
     concurrency = serializers.IntegerField(min_value=1, max_value=1000, required=False)
     is_simulated = serializers.BooleanField(required=False)
+    is_routable = serializers.BooleanField(required=False)
+    console_url = serializers.CharField(max_length=200, required=False, allow_blank=True)
+    turn_around_minutes = serializers.IntegerField(
+        min_value=0, max_value=7 * 24 * 60, required=False
+    )

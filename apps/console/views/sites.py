@@ -178,6 +178,8 @@ def _terms(site: Site) -> list[Term]:
         Term(_("Signs in as"), show.code(site.username)),
         Term(_("Servers report to"), show.code(site.call_home_url)),
         Term(_("Works at once on"), site.concurrency),
+        Term(_("Between two customers"), _("{n} min").format(n=site.turn_around_minutes)),
+        Term(_("Reached from here"), _("yes") if site.is_routable else _("no")),
         Term(_("Time zone"), site.timezone),
         Term(_("Hardware"), _("simulated") if site.is_simulated else _("real")),
         Term(_("Reason of its status"), site.status_reason or show.NOTHING),

@@ -30,7 +30,10 @@ _SHOWN = (
     "username",
     "call_home_url",
     "is_simulated",
+    "is_routable",
+    "console_url",
     "concurrency",
+    "turn_around_minutes",
 )
 
 
@@ -49,13 +52,21 @@ def save_site(
     name_ko: str = "",
     driver: str = "ironic",
     concurrency: int = 20,
+    is_routable: bool | None = None,
+    console_url: str | None = None,
+    turn_around_minutes: int | None = None,
 ) -> Site:
     """Make a site (paused) or change it, by its code; for the platform's side.
 
-    The password is kept sealed; None leaves the one there is. Raises BadUrl, UnknownTimeZone or
-    Invalid naming the field.
+    The password is kept sealed. None leaves what there is: of the password, of whether servers can
+    be reached from here, of the console's address (with `{node}`), of the minutes between two
+    customers of a node. Raises BadUrl, UnknownTimeZone or Invalid naming the field.
     """
-    for field, value in (("endpoint", endpoint), ("call_home_url", call_home_url)):
+    for field, value in (
+        ("endpoint", endpoint),
+        ("call_home_url", call_home_url),
+        *([("console_url", console_url)] if console_url else []),
+    ):
         _refuse_bad_url(field, value)
     if driver not in drivers():
         known = ", ".join(sorted(drivers()))
@@ -67,6 +78,12 @@ def save_site(
     site.name, site.name_ko, site.timezone, site.driver = name, name_ko, timezone, driver
     site.endpoint, site.username, site.call_home_url = endpoint, username, call_home_url
     site.is_simulated, site.concurrency = is_simulated, concurrency
+    _set_given(
+        site,
+        is_routable=is_routable,
+        console_url=console_url,
+        turn_around_minutes=turn_around_minutes,
+    )
     if password is not None:
         site.credentials = _sealed(site, password)
     try:
@@ -85,6 +102,12 @@ def save_site(
         after={column: getattr(site, column) for column in _SHOWN},
     )
     return site
+
+
+def _set_given(site: Site, **columns: Any) -> None:
+    for name, value in columns.items():
+        if value is not None:
+            setattr(site, name, value)
 
 
 def site_password(site: Site) -> str:

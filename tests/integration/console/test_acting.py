@@ -121,6 +121,9 @@ SITE_FORM = {
     "password": "sesame",
     "call_home_url": "https://console.example.test/call-home",
     "concurrency": "10",
+    "turn_around_minutes": "90",
+    "console_url": "https://kvm.example.test/{node}",
+    "is_routable": "on",
 }
 POOL_FORM = {
     "name": "front",
@@ -140,6 +143,8 @@ def test_a_site_is_added_and_changed_on_pages(full: World, browser: Browser):
     site = Site.objects.get(code="busan-1")
     assert (site.status, site.name_ko, site.concurrency) == ("paused", "부산 1", 10)
     assert site_password(site) == "sesame"
+    assert (site.turn_around_minutes, site.is_routable) == (90, True)
+    assert site.console_url == "https://kvm.example.test/{node}"
     page = browser.get(url("site_edit", site.pk)).text
     assert "Busan 1" in page
     assert "sesame" not in page
@@ -160,6 +165,8 @@ def test_a_site_is_added_and_changed_on_pages(full: World, browser: Browser):
         ({"call_home_url": "ftp://x"}, "is-invalid"),
         ({"timezone": "Mars/Olympus"}, "is-invalid"),
         ({"concurrency": "0"}, "is-invalid"),
+        ({"console_url": "kvm"}, "is-invalid"),
+        ({"driver": "magic"}, "is-invalid"),
     ],
 )
 def test_a_wrong_site_is_refused_beside_its_field(
