@@ -126,7 +126,7 @@ def _node(run: Run) -> Iterator[Note]:
 
 def policy_source(effective: EffectivePolicy) -> str:
     """Where the policy of a run was decided."""
-    return where(effective.source) if effective.source else _("as the product comes")
+    return where(effective.source) if effective.source else _("default")
 
 
 def override_table(overrides: Sequence[Override], labels: dict[str, str]) -> Table:

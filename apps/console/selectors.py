@@ -31,7 +31,7 @@ SHOWN = 8  # rows of a list on the first page; the rest is one click away
 LATE_EVENT = timedelta(seconds=60)
 FUNNEL = (
     OrderStatus.PLACED,
-    OrderStatus.APPROVED,
+    OrderStatus.SCHEDULED,
     OrderStatus.QUEUED,
     OrderStatus.ACCEPTED,
     OrderStatus.CLOSED,

@@ -5,7 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, IntegerField, Min, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import (
+    Count,
+    Exists,
+    IntegerField,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+)
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -16,9 +26,9 @@ from apps.core import clock
 from apps.core.clock import NeoNow
 from apps.core.models import OutboxEvent
 from apps.inventory import selectors as inventory
-from apps.inventory.models import Site, Ticket
+from apps.inventory.models import Node, Site, Ticket
 from apps.orders.models import QueueEntry
-from apps.provisioning import findings
+from apps.provisioning import findings, reasons
 from apps.provisioning import selectors as provisioning
 from apps.provisioning.models import Finding, Run
 from apps.provisioning.states import FindingStatus, RunStatus
@@ -81,15 +91,14 @@ def count() -> int:
 
 
 def _counted() -> Iterable[dict[str, Any]]:
-    """The size of every corner but the nodes' own, which findings and tickets tell: one
-    statement.
-    """
+    """The size of the corners: one statement."""
     corners: list[QuerySet[Any]] = [
         Run.objects.filter(status=RunStatus.HELD),
         provisioning.leaks(is_open=True),
         provisioning.open_overrides(),
         Finding.objects.filter(**OPEN_FINDING),
         Ticket.objects.filter(closed_at=None),
+        _nodes_without_ticket(),
         Site.objects.filter(failing_since__isnull=False),
     ]
     counted: list[Any] = [
@@ -176,14 +185,20 @@ def _events() -> Iterator[Item]:
 
 
 def _nodes() -> Iterator[Item]:
-    for node in inventory.nodes_needing_attention().order_by("seen_changed_at", "name")[:MOST]:
+    for node in _nodes_without_ticket().order_by("seen_changed_at", "name")[:MOST]:
         yield Item(
             "node",
-            node.status_reason or node.seen_fault or node.seen_provision_state,
+            reasons.in_words(node.status_reason) or node.seen_fault or node.seen_provision_state,
             f"{node.name} · {node.site.name}",
             node.seen_changed_at,
             reverse("console:node_detail", args=[node.pk]),
         )
+
+
+def _nodes_without_ticket() -> QuerySet[Node]:
+    """Nodes out of service that nobody has a ticket for; the others are told by theirs."""
+    ticketed = Ticket.objects.filter(node=OuterRef("pk"), closed_at=None)
+    return inventory.nodes_needing_attention().filter(~Exists(ticketed))
 
 
 def _queues() -> Iterator[Item]:
@@ -213,8 +228,13 @@ def _tickets() -> Iterator[Item]:
     for ticket in inventory.open_tickets()[:MOST]:
         yield Item(
             "ticket",
-            ticket.action or ticket.title,
+            ticket.action or _without_name(ticket),
             f"{ticket.node.name} · {ticket.node.site.name}",
             ticket.opened_at,
             reverse("console:ticket_detail", args=[ticket.pk]),
         )
+
+
+def _without_name(ticket: Ticket) -> str:
+    """The title as the reader's language has it; the node's name stands beside it."""
+    return reasons.in_words(ticket.title.removeprefix(f"{ticket.node.name}: "))

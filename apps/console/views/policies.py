@@ -98,7 +98,7 @@ def _edit_url(site: str, sku: str) -> str:
 
 def _source(effective: selectors.EffectivePolicy) -> str:
     """Where what applies was decided."""
-    return where(effective.source) if effective.source else _("as the product comes")
+    return where(effective.source) if effective.source else _("default")
 
 
 def _effective_table(effective: selectors.EffectivePolicy) -> Table:

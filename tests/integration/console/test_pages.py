@@ -10,8 +10,10 @@ from django.urls import reverse
 
 from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
+from apps.console import work
 from apps.core.uuids import uuid7
 from apps.inventory.models import Maintenance, Node, Site, Ticket
+from apps.inventory.services import quarantine
 from apps.orders.models import OrderProjection
 from apps.provisioning import findings
 from apps.provisioning.models import Finding, RunStep, SiteCheck, SiteLook
@@ -388,3 +390,18 @@ def test_work_is_planned_in_the_zone_of_the_page_announced_and_ended(
     work.refresh_from_db()
     assert work.announced_at
     assert work.ended_at
+
+
+def test_a_broken_node_and_its_ticket_are_one_piece_of_work_and_counted_as_listed(
+    world: World, settings: Any
+):
+    settings.ROOT_URLCONF = "neocloud.urls_platform"
+    fill(world)
+    quarantine(node=world.nodes[0], reason="prove_ready: not what was bought: 7 GPUs")
+    Node.objects.filter(pk=world.nodes[1].pk).update(seen_provision_state="error")
+
+    found = [one for one in work.items() if one.kind in ("node", "ticket")]
+
+    assert sorted(one.kind for one in found) == ["node", "ticket"]
+    assert not any("prove_ready" in one.what for one in found)
+    assert work.count() == len([one for one in work.items() if one.kind not in ("event", "queue")])
