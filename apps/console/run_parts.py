@@ -119,7 +119,7 @@ def _node(run: Run) -> Iterator[Note]:
         yield Note(
             "info",
             _("{node} is in quarantine").format(node=node.name),
-            node.status_reason,
+            reasons.in_words(node.status_reason),
             "node-quarantined",
         )
 

@@ -21,7 +21,8 @@ NO_INSTANT = format_html('<span class="text-secondary">{}</span>', NOTHING)
 
 _GOOD = "active available issued accepted done succeeded ready ok passed completed on"
 _BUSY = (
-    "provisioning forward running waiting working cleaning placed approved creating delivered open"
+    "provisioning forward running waiting working cleaning placed approved scheduled creating"
+    " delivered open"
 )
 _WARN = (
     "queued in_queue retrying replacing delayed stopped suspended draft undoing maintenance paused"

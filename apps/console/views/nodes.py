@@ -212,6 +212,13 @@ def _with_tickets(request: HttpRequest, node: Node, message: str, *, reason: str
     )
 
 
+def _given(node: Node) -> str:
+    """Whether it goes to new customers, now or when its present one has left."""
+    if node.status in (NodeStatus.QUARANTINED, NodeStatus.MAINTENANCE, NodeStatus.RETIRED):
+        return _("no: {status}").format(status=node.get_status_display())
+    return _("no: cordoned") if node.is_cordoned else _("yes")
+
+
 def _proof_terms(proof: dict[str, Any]) -> list[Term]:
     """What the site's history says of the cleaning; that it was simulated is said above it."""
     terms = []
@@ -316,7 +323,7 @@ def _terms(node: Any) -> list[Term]:
         Term(_("Serial"), show.code(node.serial)),
         Term(_("BMC"), show.code(node.bmc_address)),
         Term(_("Held by"), node.holder or show.NOTHING),
-        Term(_("Given to new customers"), _("no: cordoned") if node.is_cordoned else _("yes")),
+        Term(_("Given to new customers"), _given(node)),
         Term(_("Reason"), reasons.in_words(node.status_reason) or show.NOTHING),
     ]
 
