@@ -55,26 +55,28 @@ def service_detail(request: HttpRequest, service_id: UUID) -> HttpResponse:
     service = selectors.service_by_id(service_id)
     view = progress.service_views([service])[0]
     part = live(request, busy=view.is_busy, ended=service.state in OVER)
+    may_end = person(request).may("service.terminate") and SERVICE.can(service.state, "terminate")
     context = {
         "service": service,
         "view": view,
         "part": part,
         "access": cells.access_terms(service),
         "possible": operations.possible(service, person(request), is_busy=view.is_busy),
+        "may_terminate": may_end,
+        "may_protect": may_end,
     }
     if is_live(request):
-        return live_answer(request, "portal/service_detail.html#live", context, part)
+        return live_answer(
+            request, "portal/service_detail.html#live", context, part, has_actions=True
+        )
     now = clock.now()
-    may_end = person(request).may("service.terminate") and SERVICE.can(service.state, "terminate")
     context |= {
         "what": cells.service_words(service),
         "facts": cells.service_terms(service),
         "history": cells.history_table(metering.intervals(service=service.pk, as_of=now)),
         "evidence": cells.evidence_table(provisioning.evidence_of(service.pk)),
         "cost": costs.of_service(service.pk, at=now) if person(request).may("usage.view") else None,
-        "may_terminate": may_end,
         "end_form": EndForm(initial={"ends_at": service.ends_at}),
-        "may_protect": may_end,
         "operations": operations.operations(service)
         if person(request).may("service.operate")
         else [],

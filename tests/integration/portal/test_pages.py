@@ -139,6 +139,17 @@ def test_a_live_part_takes_the_buttons_of_the_head_along(shop: Shop, browser: Br
     assert 'data-opens="cancel"' not in after.text
 
 
+def test_a_service_that_has_ended_takes_its_buttons_with_it(shop: Shop, browser: Browser):
+    service = make_ready(orders.services_of_order(an_order_of(shop).pk)[0])
+    headers = {"HX-Request": "true", "Neo-Live": "1"}
+    page = url("service_detail", service.pk)
+    assert 'data-opens="terminate"' in browser.get(page, headers=headers).text
+    browser.post(url("service_terminate", service.pk), {"confirm_name": service.name})
+    after = browser.get(page, headers=headers)
+    assert 'id="page-actions" hx-swap-oob="true"' in after.text
+    assert 'data-opens="terminate"' not in after.text
+
+
 def test_korean_readers_find_korean_names_of_what_was_agreed(shop: Shop, browser: Browser):
     order = an_order_of(shop)
     service = orders.services_of_order(order.pk)[0]
